@@ -1,0 +1,110 @@
+"""What the analysis says: cells, effects, verdicts, and the summary that holds them."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from abtest.model.flag import Flag
+from abtest.model.names import Cell, Condition
+
+
+class Verdict(StrEnum):
+    """What may be said of an effect."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class CellSummary:
+    """One cell over its counted rounds, in time order.
+
+    Args:
+        rounds: the round of each rate.
+        rates_tok_s: one rate per counted trial, tokens per second and sequence.
+        slots: the slot of each trial in its block.
+        mean_tok_s: arithmetic mean of the rates.
+        ms_per_token: 1000 / mean_tok_s.
+        spread_pct: 100 * (max - min) / mean; None for one round.
+        gate_pct: the spread that the number of rounds allows; None for one round.
+        leverage: mean T_short over mean difference; None without pairs.
+        within_se_pct: standard error inside a trial, per cent of the rate; None for one pair.
+        timestamps_tok_s: the same rates by time stamps, where every trial recorded them.
+    """
+
+    cell: Cell
+    n: int
+    voids: int
+    rounds: tuple[int, ...]
+    rates_tok_s: tuple[float, ...]
+    slots: tuple[int, ...]
+    mean_tok_s: float | None
+    ms_per_token: float | None
+    spread_pct: float | None
+    gate_pct: float | None
+    leverage: float | None
+    within_se_pct: float | None
+    timestamps_tok_s: tuple[float, ...] = ()
+    flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An interval of a ratio; `level` is its coverage, `method` how it was made."""
+
+    low: float
+    high: float
+    level: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Candidate over baseline at one condition.
+
+    Args:
+        speedup: ratio of mean rates; None where it cannot be had or must not be printed.
+    """
+
+    baseline: str
+    candidate: str
+    condition: Condition
+    speedup: float | None
+    interval: Interval | None
+    verdict: Verdict
+    flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing in which arms differ: per arm, its short text."""
+
+    what: str
+    values: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything a table needs, recomputed from the ledger.
+
+    Args:
+        identity: "proved", "not proved" or "imported".
+        order: per round, the arms in the order in which they ran (of the first condition).
+        dropped: counts of records that do not count, by reason.
+    """
+
+    run: str
+    experiment: str
+    baseline: str
+    arms: tuple[str, ...]
+    isolation: str
+    identity: str
+    cells: tuple[CellSummary, ...]
+    effects: tuple[Effect, ...]
+    declared_difference: tuple[Difference, ...]
+    observed_difference: tuple[Difference, ...]
+    order: tuple[tuple[str, ...], ...]
+    flags: tuple[Flag, ...] = ()
+    dropped: dict[str, int] = field(default_factory=dict)

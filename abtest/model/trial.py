@@ -1,0 +1,169 @@
+"""A trial: planned, and as the ledger records it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from abtest.model.names import Cell, Condition
+
+Scalar = str | int | float | bool | None
+
+
+class Status(StrEnum):
+    """How a trial ended."""
+
+    OK = "ok"
+    FAILED = "failed"  # infrastructure: the sandbox, the engine or its start
+    INVALID = "invalid"  # identity, routes or counts: the set-up is wrong
+    VOID = "void"  # the machine's state was not what the comparison needs
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTrial:
+    """What will be run: one cell in one round.
+
+    Args:
+        slot: place inside the block, from 1.
+        order: place of the trial in the whole plan, from 1.
+        discarded: a warm-up trial, kept in the ledger and never counted.
+    """
+
+    cell: Cell
+    round: int
+    slot: int
+    order: int
+    discarded: bool = False
+
+    @property
+    def name(self) -> str:
+        """The trial's name, unique in a plan and fit for a folder."""
+        kind = "warmup" if self.discarded else f"r{self.round:02d}"
+        return f"{kind}-{self.cell.condition}-s{self.slot}-{self.cell.arm}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One (T_short, T_long) measurement, in seconds; `first` is "short" or "long"."""
+
+    t_short_s: float
+    t_long_s: float
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankIdentity:
+    """What one worker process says of the target it runs.
+
+    Args:
+        when: "before" or "after" the timed pairs.
+        path: the target's `__file__` as the worker resolved it.
+        target: the target as the experiment names it.
+        loaded_code: digest of the code objects that are loaded.
+        compiled_code: digest of a fresh compile of the file at `path`.
+        match: whether every loaded code object is one of the fresh compile's.
+        copies: other files on the worker's import path that bear the target's name.
+        pycache_prefix: `sys.pycache_prefix` in force.
+        triton: hashes of JIT functions, where there are any.
+    """
+
+    rank: int
+    pid: int
+    when: str
+    target: str
+    path: str
+    md5: str
+    sha256: str
+    loaded_code: str
+    compiled_code: str
+    match: bool
+    copies: tuple[str, ...] = ()
+    pycache_prefix: str | None = None
+    triton: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RouteCount:
+    """One distinct dispatch decision of one rank, in one phase ("prefill", "capture", "decode")."""
+
+    rank: int
+    phase: str
+    values: Mapping[str, Scalar]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The token ids' hash, and where they first differ from the first trial of the condition."""
+
+    sha256: str
+    first_divergence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerFacts:
+    """Which sandbox it was, where it was a container."""
+
+    id: str
+    image_id: str
+    image_digest: str | None
+    mounts_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """One line of the ledger, kind `trial`.
+
+    Args:
+        phases_s: seconds per phase (sandbox, import, init, warmup, measure, teardown).
+        tokens: (n_short, n_long).
+        token_s_per_token: (t_long - t_short) / (n_long - n_short) inside the long request of each pair,
+            in seconds per token; empty where no time stamps exist.
+        environment: flat facts that must be equal between arms but for what is declared.
+        files: sidecar files of the trial with their sha256.
+    """
+
+    run: str
+    trial: str
+    spec_sha256: str
+    arm: str
+    depth: int
+    batch: int
+    round: int
+    slot: int
+    order: int
+    discarded: bool
+    status: Status
+    started_at: str
+    isolation: str
+    tokens: tuple[int, int]
+    reason: str | None = None
+    flags: tuple[str, ...] = ()
+    phases_s: Mapping[str, float] = field(default_factory=dict)
+    pairs: tuple[Pair, ...] = ()
+    warmup: Pair | None = None
+    token_s_per_token: tuple[float, ...] = ()
+    outputs: Outputs | None = None
+    prompt_sha256: str | None = None
+    identity: tuple[RankIdentity, ...] = ()
+    routes: tuple[RouteCount, ...] = ()
+    kernels: tuple[Mapping[str, Scalar], ...] = ()
+    container: ContainerFacts | None = None
+    host: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    environment_sha256: str | None = None
+    telemetry: Mapping[str, Scalar] | None = None
+    caches: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def condition(self) -> Condition:
+        return Condition(self.depth, self.batch)
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.arm, self.condition)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the trial may enter a mean: proved, complete and not a warm-up."""
+        return self.status is Status.OK and not self.discarded
