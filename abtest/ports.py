@@ -55,7 +55,11 @@ class Runtime(Protocol):
 
 
 class RecordSink(Protocol):
-    """Where records go."""
+    """Where records go, and the folders of trials."""
+
+    def open_trial(self, name: str) -> tuple[str, str]:
+        """Make a fresh folder for one attempt at a trial; returns its unique name and absolute path."""
+        ...
 
     def append(self, record: TrialRecord) -> None:
         """Store one record durably before returning."""

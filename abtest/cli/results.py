@@ -1,0 +1,176 @@
+"""The results folder: naming runs, finding them, and what `run.json` says of them."""
+
+import os
+import platform
+import random
+import string
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from abtest import __version__
+from abtest.errors import LedgerError, UsageError
+from abtest.ledger import store
+from abtest.model.names import Condition
+from abtest.model.result import Difference
+from abtest.ports import Clock
+from abtest.runner.setup import Setup
+from abtest.spec import Experiment
+
+LATEST = "latest"
+
+
+def new_name(experiment: str, clock: Clock) -> str:
+    """Name a run: experiment, UTC time, four letters."""
+    letters = "".join(random.SystemRandom().choices(string.ascii_lowercase, k=4))
+    time = clock.utc().replace("-", "").replace(":", "")
+    return f"{experiment}-{time}-{letters}"
+
+
+def find(name: str, root: Path) -> Path:
+    """Find a run's folder by path, or by name below the results folder.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for path in (Path(name), root / name):
+        if (path / store.RUN).is_file():
+            return path.resolve()
+    raise UsageError(
+        f"{name!r} is not a run: there is no {store.RUN} in it",
+        remedy=f"Give a folder below {root}, or `{LATEST}`.",
+    )
+
+
+def point_latest(folder: Path) -> None:
+    """Let `results/latest` point to this run, in one step."""
+    link = folder.parent / LATEST
+    temporary = folder.parent / f".{LATEST}.{os.getpid()}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(folder.name)
+    temporary.replace(link)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """`run.json`: what was planned, with what, where.
+
+    Args:
+        parts: digests of everything that must not change within the run.
+        arms: per arm, what it declares (file, md5, sha256, env, args).
+        experiment_path: the experiment file, relative to the run's folder.
+    """
+
+    run: str
+    experiment: str
+    experiment_path: str
+    created: str
+    spec_sha256: str
+    parts: Mapping[str, str]
+    baseline: str
+    arms: Mapping[str, Mapping[str, Any]]
+    conditions: tuple[Condition, ...]
+    rounds: int
+    isolation: str
+    why_runtime: str
+    image: Mapping[str, Any]
+    host: str
+    abtest: str = __version__
+    estimator: str = "differential"
+
+    def declared(self) -> tuple[Difference, ...]:
+        """What the arms are declared to differ in."""
+        keys = [
+            key
+            for key in ("file", "env", "args")
+            if len({repr(facts.get(key)) for facts in self.arms.values()}) > 1
+        ]
+        return tuple(
+            Difference(key, {arm: _short(facts.get(key)) for arm, facts in self.arms.items()})
+            for key in keys
+        )
+
+
+def _short(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={inner}" for key, inner in value.items()) or "-"
+    return str(value)
+
+
+def describe(setup: Setup, *, experiment_path: str, created: str, why_runtime: str) -> RunFile:
+    """Make the description of a run that is about to start."""
+    experiment = setup.experiment
+    return RunFile(
+        run=setup.run,
+        experiment=experiment.name,
+        experiment_path=experiment_path,
+        created=created,
+        spec_sha256=setup.spec_sha256,
+        parts=setup.parts,
+        baseline=experiment.baseline,
+        arms={name: _arm_facts(setup, experiment, name) for name in experiment.arms},
+        conditions=experiment.conditions,
+        rounds=experiment.rounds,
+        isolation=setup.isolation,
+        why_runtime=why_runtime,
+        image={
+            "kind": setup.image.kind,
+            "id": setup.image.image_id,
+            "digest": setup.image.image_digest,
+            "python": setup.image.python,
+            "fingerprint": dict(setup.image.fingerprint),
+        },
+        host=setup.host,
+        estimator=experiment.estimator,
+    )
+
+
+def _arm_facts(setup: Setup, experiment: Experiment, name: str) -> dict[str, Any]:
+    arm = experiment.arms[name]
+    swap = setup.swaps[name][0]
+    return {
+        "file": f"{swap.target} (md5 {swap.md5[:8]})",
+        "md5": swap.md5,
+        "sha256": swap.sha256,
+        "env": dict(arm.env),
+        "args": dict(arm.args),
+    }
+
+
+def write_run(folder: Path, run: RunFile) -> None:
+    body = {name: getattr(run, name) for name in RunFile.__dataclass_fields__}
+    body["conditions"] = [[condition.depth, condition.batch] for condition in run.conditions]
+    store.write_json(folder / store.RUN, {"schema": 1, "kind": "run", **body})
+
+
+def read_run(folder: Path) -> RunFile:
+    """Read a run's description.
+
+    Raises:
+        LedgerError: it is damaged.
+    """
+    body = store.read_run(folder)
+    try:
+        conditions = tuple(Condition(int(depth), int(batch)) for depth, batch in body["conditions"])
+        known = {name: body[name] for name in RunFile.__dataclass_fields__}
+    except (KeyError, TypeError, ValueError) as error:
+        raise LedgerError(
+            f"{folder / store.RUN} is damaged: {error}", remedy="Restore it, or start a new run."
+        ) from error
+    return RunFile(**{**known, "conditions": conditions})
+
+
+def host_name() -> str:
+    """Describe this machine without naming it: processor, cores, kernel."""
+    model = platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+    return f"{model}, {cores} cores, {platform.system()} {platform.release()}"

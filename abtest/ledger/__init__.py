@@ -1,0 +1,1 @@
+"""The ledger: append-only JSONL under one run's folder, from which everything printed is recomputed."""

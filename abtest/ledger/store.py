@@ -1,0 +1,232 @@
+"""One run's folder: locked by one writer, appended to with fsync, read with its faults reported."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from abtest.errors import InfrastructureError, LedgerError, LockedError, UsageError
+from abtest.ledger import codec
+from abtest.model.trial import TrialRecord
+from abtest.ports import Clock
+
+LEDGER = "ledger.jsonl"
+RUN = "run.json"
+EXPERIMENT = "experiment.yaml"
+LOCK = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a ledger holds.
+
+    Args:
+        records: every trial record, in file order, superseded ones too.
+        superseded: names of trials that a later record replaces.
+        notes: remarks of earlier runs.
+        faults: unreadable lines, each with its number.
+        torn: the unfinished last line, None if the file ends well.
+    """
+
+    records: tuple[TrialRecord, ...]
+    superseded: frozenset[str]
+    notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    torn: str | None = None
+
+    @property
+    def standing(self) -> tuple[TrialRecord, ...]:
+        """The records that no later one replaces."""
+        return tuple(record for record in self.records if record.trial not in self.superseded)
+
+
+def read(folder: Path) -> Contents:
+    """Read a run's ledger; a torn last line is tolerated and reported, any other bad line is a fault.
+
+    Raises:
+        UsageError: there is no ledger in this folder.
+    """
+    path = folder / LEDGER
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{folder} holds no ledger: {error}", remedy="Name a folder below results/."
+        ) from error
+    lines = raw.decode("utf-8", errors="replace").split("\n")
+    tail = lines.pop()
+    reader = _Reader()
+    for number, line in enumerate(lines, start=1):
+        reader.take(number, line)
+    return Contents(
+        tuple(reader.records),
+        frozenset(reader.superseded),
+        tuple(reader.notes),
+        tuple(reader.faults),
+        tail or None,
+    )
+
+
+@dataclass(slots=True)
+class _Reader:
+    records: list[TrialRecord] = field(default_factory=list)
+    superseded: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def take(self, number: int, line: str) -> None:
+        try:
+            body = codec.decode(line)
+            match body["kind"]:
+                case "trial":
+                    self.records.append(codec.trial_record(body))
+                case "superseded":
+                    self.superseded.add(str(body["trial"]))
+                case "note":
+                    self.notes.append(str(body["text"]))
+                case _:
+                    self.faults.append(f"line {number}: kind {body['kind']!r} is not known here")
+        except (codec.AlienLineError, KeyError) as error:
+            self.faults.append(f"line {number}: {error}")
+
+
+class Store:
+    """The open ledger of one run; made by `locked`."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self.folder = folder
+        self._clock = clock
+        self._path = folder / LEDGER
+
+    def append(self, record: TrialRecord) -> None:
+        self._write(codec.encode(record))
+
+    def supersede(self, trial: str, reason: str) -> None:
+        self._write(codec.encode_superseded(trial, reason, self._clock.utc()))
+
+    def note(self, text: str) -> None:
+        self._write(codec.encode_note(text, self._clock.utc()))
+
+    def mend_tail(self) -> None:
+        """Cut an unfinished last line off and keep it in a note: it never was a record."""
+        raw = self._path.read_bytes()
+        whole = raw.rfind(b"\n") + 1
+        os.truncate(self._path, whole)
+        self.note(f"a torn last line at byte {whole} was cut off: {raw[whole : whole + 200]!r}")
+
+    def open_trial(self, name: str) -> tuple[str, str]:
+        """Make a fresh folder for one attempt at a trial; earlier attempts keep theirs.
+
+        Returns:
+            The trial's name, unique in this run, and the absolute path of its empty folder.
+        """
+        for attempt in range(1, 10_000):
+            trial = name if attempt == 1 else f"{name}.{attempt}"
+            path = self.folder.resolve() / "trials" / trial
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise InfrastructureError(
+                    f"{path} cannot be made: {error}", remedy="Free some space, then use --resume."
+                ) from error
+            return trial, str(path)
+        raise InfrastructureError(f"{name}: ten thousand attempts", remedy="Start a new run.")
+
+    def _write(self, line: str) -> None:
+        """One write, one flush, one fsync: a line is there whole, or torn at the very end."""
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                data = line.encode()
+                written = os.write(descriptor, data)
+                if written != len(data):
+                    raise OSError(f"only {written} of {len(data)} bytes were written")
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise InfrastructureError(
+                f"the ledger {self._path} cannot be written: {error}",
+                remedy="Free some space, then use --resume.",
+            ) from error
+
+
+@contextmanager
+def locked(folder: Path, clock: Clock) -> Iterator[Store]:
+    """Hold the folder as its only writer.
+
+    Raises:
+        LockedError: another run holds it.
+    """
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise LockedError(
+            f"another run holds {folder}",
+            remedy="Wait until it ends, or give this run a folder of its own.",
+        ) from error
+    try:
+        yield Store(folder, clock)
+    finally:
+        lock.release()
+
+
+def is_free(folder: Path) -> bool:
+    """Tell whether no live run holds this folder; a folder that is gone is free."""
+    if not folder.is_dir():
+        return True
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return False
+    lock.release()
+    return True
+
+
+def write_json(path: Path, body: object) -> None:
+    """Create a file atomically: a temporary name, fsync, rename."""
+    write_text(path, json.dumps(body, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Create a text file atomically."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Read `run.json`.
+
+    Raises:
+        UsageError: there is none.
+        LedgerError: it is no JSON object.
+    """
+    path = folder / RUN
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"{folder} is not the folder of a run: {error}", remedy="Name one below results/."
+        ) from error
+    except ValueError as error:
+        raise LedgerError(
+            f"{path} is damaged: {error}", remedy="Restore it, or start a new run."
+        ) from error
+    if not isinstance(body, dict):
+        raise LedgerError(
+            f"{path} is damaged: not an object", remedy="Restore it, or start a new run."
+        )
+    return body

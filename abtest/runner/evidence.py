@@ -1,0 +1,108 @@
+"""The probe's report, read once into typed parts."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from abtest.model.trial import Pair, RankIdentity, RouteCount
+
+
+class BadReportError(ValueError):
+    """The report does not have the form that was agreed with the probe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one probe said.
+
+    Args:
+        error: (kind, name, message), None if all went well.
+        prompt: (sha256, tokens as the engine counted them).
+        output_ids: token ids per sequence, of the first timed long generation.
+    """
+
+    error: tuple[str, str, str] | None = None
+    pairs: tuple[Pair, ...] = ()
+    warmup: Pair | None = None
+    token_s_per_token: tuple[float, ...] = ()
+    identity: tuple[RankIdentity, ...] = ()
+    routes: tuple[RouteCount, ...] = ()
+    worker_pids: tuple[int, ...] = ()
+    prompt: tuple[str, int] | None = None
+    outputs_sha256: str | None = None
+    output_ids: tuple[tuple[int, ...], ...] = ()
+    phases_s: Mapping[str, float] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+
+    @property
+    def environment_sha256(self) -> str | None:
+        if not self.environment:
+            return None
+        text = json.dumps(dict(self.environment), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_report(report: Mapping[str, Any]) -> Evidence:
+    """Read the probe's report.
+
+    Raises:
+        BadReportError: a part is missing or has the wrong form.
+    """
+    try:
+        error = report["error"]
+        prompt = report.get("prompt")
+        outputs = report.get("outputs") or {}
+        return Evidence(
+            error=None
+            if error is None
+            else (str(error["kind"]), str(error["name"]), str(error["message"])),
+            pairs=tuple(_pair(pair) for pair in report.get("pairs") or ()),
+            warmup=_pair(report["warmup"]) if report.get("warmup") else None,
+            token_s_per_token=tuple(map(float, report.get("token_s_per_token") or ())),
+            identity=tuple(_identity(entry) for entry in report.get("identity") or ()),
+            routes=tuple(_route(entry) for entry in report.get("routes") or ()),
+            worker_pids=tuple(map(int, report.get("worker_pids") or ())),
+            prompt=None if prompt is None else (str(prompt["sha256"]), int(prompt["tokens"])),
+            outputs_sha256=outputs.get("sha256"),
+            output_ids=tuple(tuple(map(int, ids)) for ids in outputs.get("ids") or ()),
+            phases_s={
+                str(key): float(value) for key, value in (report.get("phases_s") or {}).items()
+            },
+            environment={
+                str(key): str(value) for key, value in (report.get("environment") or {}).items()
+            },
+            flags=tuple(map(str, report.get("flags") or ())),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadReportError(f"{type(error).__name__}: {error}") from error
+
+
+def _pair(value: Mapping[str, Any]) -> Pair:
+    return Pair(float(value["t_short_s"]), float(value["t_long_s"]), str(value["first"]))
+
+
+def _route(value: Mapping[str, Any]) -> RouteCount:
+    return RouteCount(
+        int(value["rank"]), str(value["phase"]), dict(value["values"]), int(value["count"])
+    )
+
+
+def _identity(value: Mapping[str, Any]) -> RankIdentity:
+    return RankIdentity(
+        rank=int(value["rank"]),
+        pid=int(value["pid"]),
+        when=str(value["when"]),
+        target=str(value["target"]),
+        path=str(value["path"]),
+        md5=str(value["md5"]),
+        sha256=str(value["sha256"]),
+        loaded_code=str(value["loaded_code"]),
+        compiled_code=str(value["compiled_code"]),
+        match=value["match"] is True,
+        copies=tuple(map(str, value.get("copies") or ())),
+        pycache_prefix=value.get("pycache_prefix"),
+        triton=value.get("triton"),
+    )

@@ -1,0 +1,165 @@
+"""One trial: open a sandbox, watch the probe, judge what it proved, make the record."""
+
+from dataclasses import dataclass, replace
+
+from abtest.model.sandbox import Collected, Exit
+from abtest.model.trial import Outputs, PlannedTrial, Status, TrialRecord
+from abtest.ports import Clock, Listener, Runtime, Sandbox
+from abtest.runner.evidence import BadReportError, Evidence, read_report
+from abtest.runner.judge import Judgement, judge, why_no_report
+from abtest.runner.setup import Setup, sandbox_request
+
+POLL_FIRST_S = 0.02
+POLL_MOST_S = 0.25
+STARTED = ("warmup", "measure", "teardown", "done")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A trial's record, and the token ids that its outputs hash stands for."""
+
+    record: TrialRecord
+    output_ids: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What a trial needs from outside."""
+
+    runtime: Runtime
+    clock: Clock
+    listener: Listener
+
+
+def run_trial(
+    setup: Setup, planned: PlannedTrial, trial: str, out_dir: str, ports: Ports
+) -> Finished:
+    """Run one trial in a fresh sandbox; the sandbox is gone when this returns or raises.
+
+    Raises:
+        UnprovedError: the sandbox differs from its image in more than the swaps.
+        InfrastructureError: the sandbox could not be made or watched.
+    """
+    clock = ports.clock
+    started_at, start_s = clock.utc(), clock.monotonic_s()
+    request = sandbox_request(setup, planned, trial, out_dir)
+    with ports.runtime.open(request) as sandbox:
+        sandbox.start()
+        ended = _watch(setup, planned, sandbox, ports)
+        collected = sandbox.collect()
+    whole_s = clock.monotonic_s() - start_s
+    evidence, judgement = _judged(setup, planned, ended, collected)
+    phases_s = {**evidence.phases_s}
+    phases_s["sandbox"] = max(0.0, whole_s - sum(phases_s.values()))
+    record = replace(
+        blank_record(setup, planned, trial, started_at, judgement),
+        flags=evidence.flags,
+        phases_s={name: round(value, 6) for name, value in phases_s.items()},
+        pairs=evidence.pairs,
+        warmup=evidence.warmup,
+        token_s_per_token=evidence.token_s_per_token,
+        outputs=None if evidence.outputs_sha256 is None else Outputs(evidence.outputs_sha256),
+        prompt_sha256=None if evidence.prompt is None else evidence.prompt[0],
+        identity=evidence.identity,
+        routes=evidence.routes,
+        container=collected.container,
+        environment=evidence.environment,
+        environment_sha256=evidence.environment_sha256,
+        caches=setup.experiment.caches,
+        files=collected.files,
+    )
+    return Finished(record, evidence.output_ids)
+
+
+def blank_record(
+    setup: Setup, planned: PlannedTrial, trial: str, started_at: str, judgement: Judgement
+) -> TrialRecord:
+    """Make the record of a trial of which nothing but its end is known."""
+    return TrialRecord(
+        run=setup.run,
+        trial=trial,
+        spec_sha256=setup.spec_sha256,
+        arm=planned.cell.arm,
+        depth=planned.cell.condition.depth,
+        batch=planned.cell.condition.batch,
+        round=planned.round,
+        slot=planned.slot,
+        order=planned.order,
+        discarded=planned.discarded,
+        status=judgement.status,
+        started_at=started_at,
+        isolation=setup.isolation,
+        tokens=setup.experiment.tokens,
+        reason=judgement.reason,
+        host=setup.host,
+    )
+
+
+def with_divergence(finished: Finished, reference: tuple[tuple[int, ...], ...]) -> TrialRecord:
+    """Add where the trial's tokens first differ from those of the condition's first trial."""
+    record = finished.record
+    if record.outputs is None or not reference:
+        return record
+    first = first_divergence(reference, finished.output_ids)
+    return replace(record, outputs=replace(record.outputs, first_divergence=first))
+
+
+def first_divergence(
+    reference: tuple[tuple[int, ...], ...], other: tuple[tuple[int, ...], ...]
+) -> int | None:
+    """Find the first step at which any sequence differs; None where all are equal.
+
+    >>> first_divergence(((1, 2, 3),), ((1, 9, 3),))
+    1
+    """
+    places = [
+        place
+        for left, right in zip(reference, other, strict=False)
+        for place, (a, b) in enumerate(zip(left, right, strict=False))
+        if a != b
+    ]
+    return min(places, default=None)
+
+
+def _watch(
+    setup: Setup, planned: PlannedTrial, sandbox: Sandbox, ports: Ports
+) -> Exit | Judgement | None:
+    """Wait for the end, within the experiment's limits; a limit that is passed is a judgement."""
+    limits = setup.experiment.limits
+    start_s = ports.clock.monotonic_s()
+    wait_s = POLL_FIRST_S
+    seen: tuple[str | None, int] = (None, 0)
+    while True:
+        state = sandbox.poll()
+        if (state.phase, state.marks) != seen:
+            seen = (state.phase, state.marks)
+            ports.listener.phase(planned, state.phase or "start")
+        if state.exit is not None:
+            return state.exit
+        spent_s = ports.clock.monotonic_s() - start_s
+        if spent_s > limits.trial_s:
+            return Judgement(
+                Status.FAILED,
+                f"trial-timeout: over {limits.trial_s:g} s in all, in phase {state.phase}",
+            )
+        if spent_s > limits.start_s and state.phase not in STARTED:
+            return Judgement(
+                Status.FAILED,
+                f"start-timeout: over {limits.start_s:g} s before the warm-up, in phase {state.phase}",
+            )
+        ports.clock.sleep(wait_s)
+        wait_s = min(POLL_MOST_S, wait_s * 1.3)
+
+
+def _judged(
+    setup: Setup, planned: PlannedTrial, ended: Exit | Judgement | None, collected: Collected
+) -> tuple[Evidence, Judgement]:
+    if isinstance(ended, Judgement):
+        return Evidence(), ended
+    if collected.report is None:
+        return Evidence(), why_no_report(ended, collected)
+    try:
+        evidence = read_report(collected.report)
+    except BadReportError as error:
+        return Evidence(), Judgement(Status.FAILED, f"bad-report: {error}")
+    return evidence, judge(setup.experiment, planned, setup.swaps[planned.cell.arm], evidence)
