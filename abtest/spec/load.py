@@ -40,15 +40,13 @@ def parse(text: str, *, file: str, folder: Path) -> Experiment:
     """Parse and check one experiment file.
 
     Raises:
-        SpecError: names file, line, key path, what is accepted, and the remedy; the first fault by line.
+        SpecError: names file, line, key path, what is accepted, and the remedy.
     """
     data, marks = read(file, text)
     try:
         experiment = Experiment.model_validate(data)
     except ValidationError as error:
-        raise min(
-            (_translate(details, marks) for details in error.errors()), key=lambda pair: pair[0]
-        )[1] from error
+        raise _first([_translate(details, marks) for details in error.errors()]) from error
     _check_names(experiment, marks)
     _check_rounds(experiment, marks)
     _check_files(experiment, marks, folder)
@@ -109,7 +107,12 @@ def _choose_arms(experiment: Experiment, arms: Sequence[str]) -> dict[str, Any]:
     return {"arms": MappingProxyType({arm: experiment.arms[arm] for arm in arms})}
 
 
-def _translate(details: ErrorDetails, marks: Marks) -> tuple[int, SpecError]:
+def _first(faults: list[tuple[int, bool, SpecError]]) -> SpecError:
+    """Choose what to report: a mistyped key explains a missing one, else the first by line."""
+    return min(faults, key=lambda fault: (not fault[1], fault[0]))[2]
+
+
+def _translate(details: ErrorDetails, marks: Marks) -> tuple[int, bool, SpecError]:
     path: KeyPath = tuple(part for part in details["loc"] if part != "[key]")
     context = details.get("ctx", {})
     match details["type"]:
@@ -128,7 +131,8 @@ def _translate(details: ErrorDetails, marks: Marks) -> tuple[int, SpecError]:
                 f"Accepted: {_accepted(details)}.",
             )
             text = f"{_short(details['input'])} is not accepted"
-    return marks.line(path), marks.error(path, text, remedy=remedy)
+    mistyped = details["type"] == "extra_forbidden"
+    return marks.line(path), mistyped, marks.error(path, text, remedy=remedy)
 
 
 _WORDS = (  # the validator's words for Python, turned into words for YAML

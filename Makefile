@@ -1,0 +1,68 @@
+# Every target makes .venv by itself. Recipes are silent: stdout is the result.
+.SILENT:
+.DEFAULT_GOAL := help
+.PHONY: help ab rerun summary doctor test check format bench schema clean
+
+EXPERIMENT ?= arms/reference
+RESULTS ?= latest
+ARMS ?=
+DEPTHS ?=
+ROUNDS ?=
+RUNTIME ?=
+CELL ?=
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ABTEST := $(BIN)/abtest
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "abtest needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
+	  || { echo "Python's venv module is missing (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	echo "setting up $(VENV) (once)" >&2
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
+	touch $@
+
+help: ## Show this list
+	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+ab: $(STAMP) ## Run an A/B: make ab ARMS=stock,splitkv [EXPERIMENT=..] [DEPTHS=..] [ROUNDS=..] [RUNTIME=..]
+	$(ABTEST) run $(EXPERIMENT) $(if $(ARMS),--arms '$(ARMS)') $(if $(DEPTHS),--depths '$(DEPTHS)') \
+	  $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(RUNTIME),--runtime '$(RUNTIME)')
+
+rerun: $(STAMP) ## Add rounds for a suspicious cell: make rerun CELL=splitkv@8192 ROUNDS=2
+	$(ABTEST) rerun '$(RESULTS)' --cell '$(CELL)' $(if $(ROUNDS),--rounds '$(ROUNDS)')
+
+summary: $(STAMP) ## Print the table again: make summary [RESULTS=latest]
+	$(ABTEST) summary '$(RESULTS)'
+
+doctor: $(STAMP) ## Tell what this machine lacks
+	$(ABTEST) doctor
+
+test: $(STAMP) ## Run all tests; those that need a Docker engine skip where none answers
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --run-docker
+
+check: $(STAMP) ## Format, lint, types, imports, tests without Docker
+	$(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+	$(BIN)/vermin --quiet --no-tips -t=3.8- --violations abtest/probe
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q
+
+format: $(STAMP) ## Format the code
+	$(BIN)/ruff format --quiet .
+	$(BIN)/ruff check --quiet --fix .
+
+schema: $(STAMP) ## Write the JSON schema of experiment files for editors
+	$(ABTEST) schema > docs/experiment.schema.json
+
+bench: $(STAMP) ## Print overheads, side by side in one run
+	$(BIN)/python tools/bench.py
+
+clean: ## Remove what make made (results stay)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

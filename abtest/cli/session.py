@@ -1,0 +1,146 @@
+"""One run's surroundings: its folder, its runtime, its survey and its staged arms."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from abtest.cli.clock import RealClock
+from abtest.cli.progress import listening
+from abtest.cli.results import RunFile, describe, host_name
+from abtest.cli.staging import stage_arms
+from abtest.errors import UsageError
+from abtest.ledger import store
+from abtest.model.sandbox import ImageRequest
+from abtest.model.trial import PlannedTrial, TrialRecord
+from abtest.ports import Runtime
+from abtest.runner.campaign import run_campaign
+from abtest.runner.setup import Setup
+from abtest.runner.trial import Ports
+from abtest.spec import Experiment
+from abtest.spec.load import resolve
+
+STAGED = "staged"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says about how to run."""
+
+    simulate: bool = False
+    log_json: bool = False
+    allow_host_access: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A run that is ready: set up, with its runtime open and its ledger locked."""
+
+    setup: Setup
+    runtime: Runtime
+    why_runtime: str
+    ledger: store.Store
+    options: Options
+
+    def describe(self, experiment_file: Path) -> RunFile:
+        """Describe the run for its `run.json`."""
+        relative = os.path.relpath(experiment_file.resolve(), self.ledger.folder.resolve())
+        return describe(
+            self.setup,
+            experiment_path=relative,
+            created=RealClock().utc(),
+            why_runtime=self.why_runtime,
+        )
+
+    def run(self, plan: tuple[PlannedTrial, ...], earlier: tuple[TrialRecord, ...] = ()) -> bool:
+        """Run a plan into the ledger; True when all of it was run."""
+        with listening(as_json=self.options.log_json) as listener:
+            ports = Ports(self.runtime, RealClock(), listener)
+            return run_campaign(self.setup, plan, self.ledger, ports, earlier)
+
+
+@contextmanager
+def session(
+    experiment: Experiment, experiment_folder: Path, run_folder: Path, options: Options
+) -> Iterator[Session]:
+    """Lock the folder, open the runtime, survey the image, stage the arms; all of it is closed on any exit.
+
+    Raises:
+        LockedError: another run holds the folder.
+        InfrastructureError: no runtime, or no image.
+        UnprovedError: a target is missing, or a pin does not hold.
+        UsageError: two arms are equal.
+    """
+    with ExitStack() as stack:
+        ledger = stack.enter_context(store.locked(run_folder, RealClock()))
+        work = run_folder / ".work"
+        stack.callback(shutil.rmtree, work, ignore_errors=True)
+        work.mkdir(exist_ok=True)
+        staged = run_folder / STAGED
+        staged.mkdir(exist_ok=True)
+        arm_of: dict[str, str] = {}
+        runtime, why = _open_runtime(stack, experiment, run_folder, options, arm_of)
+        pythonpath = tuple(
+            str(found)
+            for entry in experiment.engine.pythonpath
+            if (found := resolve(experiment_folder, entry))
+        )
+        image = runtime.survey(
+            ImageRequest(
+                experiment.image.kind,
+                experiment.image.ref or experiment.image.build or "",
+                experiment.engine.python,
+                pythonpath,
+                (experiment.target,),
+            )
+        )
+        swaps = stage_arms(experiment, experiment_folder, image, staged)
+        arm_of.update({files[0].sha256: arm for arm, files in swaps.items()})
+        setup = Setup(
+            run=run_folder.name,
+            experiment=experiment,
+            image=image,
+            pythonpath=pythonpath,
+            swaps=swaps,
+            secrets=_secrets(experiment, os.environ),
+            isolation=runtime.isolation,
+            host=host_name(),
+        )
+        yield Session(setup, runtime, why, ledger, options)
+
+
+def _open_runtime(
+    stack: ExitStack,
+    experiment: Experiment,
+    run_folder: Path,
+    options: Options,
+    arm_of: Mapping[str, str],
+) -> tuple[Runtime, str]:
+    if options.simulate:
+        from abtest.runtimes.simulated import SimulatedRuntime, Truth
+
+        simulated = SimulatedRuntime(Truth(), baseline=experiment.baseline, arm_of=arm_of)
+        return simulated, "--simulate was given: nothing is measured"
+    from abtest.runtimes import choose
+
+    return stack.enter_context(
+        choose(
+            experiment.runtime,
+            run_folder=run_folder,
+            is_free=store.is_free,
+            allow_host_access=options.allow_host_access,
+        )
+    )
+
+
+def _secrets(experiment: Experiment, environment: Mapping[str, str]) -> dict[str, str]:
+    names = experiment.container.env_pass
+    missing = [name for name in names if name not in environment]
+    if missing:
+        raise UsageError(
+            f"container.env_pass: {', '.join(missing)} is not set here",
+            remedy="Export it before the run, or remove it from env_pass.",
+        )
+    return {name: environment[name] for name in names}

@@ -1,0 +1,95 @@
+"""`abtest summary`: the table again, from the ledger alone."""
+
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from abtest.cli import results
+from abtest.errors import InconclusiveError, UsageError
+from abtest.ledger import store
+from abtest.model.result import Summary
+
+Format = Literal["table", "json"]
+
+
+def summary_of(
+    run_folder: Path, rounds: tuple[int, int] | None = None
+) -> tuple[Summary, results.RunFile]:
+    """Recompute a run's summary from its ledger."""
+    from abtest.analysis.summary import summarize
+
+    run = results.read_run(run_folder)
+    contents = store.read(run_folder)
+    summary = summarize(
+        contents.standing,
+        run=run.run,
+        experiment=run.experiment,
+        baseline=run.baseline,
+        arms=tuple(run.arms),
+        declared=run.declared(),
+        rounds=rounds,
+    )
+    for fault in contents.faults:
+        print(f"warning: {run_folder / store.LEDGER}: {fault}", file=sys.stderr)
+    if contents.torn is not None:
+        print(
+            f"warning: {run_folder / store.LEDGER}: the last line is torn; it is not counted",
+            file=sys.stderr,
+        )
+    return summary, run
+
+
+def parse_rounds(text: str | None) -> tuple[int, int] | None:
+    """Read `a-b` or `a`.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"([1-9][0-9]{0,5})(?:-([1-9][0-9]{0,5}))?", text)
+    if found is None or int(found[2] or found[1]) < int(found[1]):
+        raise UsageError(
+            f"--rounds {text!r} is not a range", remedy="Write such as 1-2, the smaller first."
+        )
+    return int(found[1]), int(found[2] or found[1])
+
+
+def show(
+    run_folder: Path, form: Format, rounds: tuple[int, int] | None, environment: Mapping[str, str]
+) -> None:
+    """Print the summary on stdout.
+
+    Raises:
+        InconclusiveError: after printing, if nothing could be compared.
+    """
+    summary, run = summary_of(run_folder, rounds)
+    if form == "json":
+        from abtest.report import jsonout
+
+        print(jsonout.render(summary), end="")
+    else:
+        from abtest.report import terminal
+
+        color = sys.stdout.isatty() and not environment.get("NO_COLOR")
+        columns = environment.get("COLUMNS", "")
+        fallback = int(columns) if columns.isdigit() and int(columns) > 0 else 120
+        width = (
+            shutil.get_terminal_size((fallback, 24)).columns if sys.stdout.isatty() else fallback
+        )
+        print(terminal.render(summary, width=max(width, 60), color=color), end="")
+        _print_where(run, run_folder)
+    if not any(effect.speedup is not None for effect in summary.effects):
+        raise InconclusiveError(
+            "nothing could be compared: no condition has a whole block with a speed-up that may be printed",
+            remedy="Look at the flags above; run more rounds, or --resume what stopped.",
+        )
+
+
+def _print_where(run: results.RunFile, run_folder: Path) -> None:
+    """Say on stderr-free stdout lines what ran where: part of the result, as a reviewer reads it."""
+    print(f"ran on: {run.host}; runtime: {run.isolation} ({run.why_runtime}); abtest {run.abtest}")
+    print(f"ledger: {run_folder / store.LEDGER}")

@@ -1,0 +1,178 @@
+"""The ledger: every record survives, every fault is named, one writer at a time."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from abtest.errors import InfrastructureError, LockedError, UsageError
+from abtest.ledger import codec, store
+from abtest.model.trial import (
+    ContainerFacts,
+    Outputs,
+    Pair,
+    RankIdentity,
+    RouteCount,
+    Status,
+    TrialRecord,
+)
+
+
+class StillClock:
+    def monotonic_s(self) -> float:
+        return 0.0
+
+    def utc(self) -> str:
+        return "2026-01-31T00:00:00Z"
+
+    def sleep(self, seconds: float) -> None:
+        raise AssertionError(f"slept {seconds}")
+
+
+RECORD = TrialRecord(
+    run="demo-1",
+    trial="r01-512-s1-stock",
+    spec_sha256="aa",
+    arm="stock",
+    depth=512,
+    batch=1,
+    round=1,
+    slot=1,
+    order=3,
+    discarded=False,
+    status=Status.OK,
+    started_at="2026-01-31T00:00:00Z",
+    isolation="docker",
+    tokens=(8, 64),
+    pairs=(Pair(0.5, 1.25, "short"),),
+    warmup=Pair(0.6, 1.3, "short"),
+    token_s_per_token=(0.0134,),
+    outputs=Outputs("bb", None),
+    prompt_sha256="cc",
+    identity=(
+        RankIdentity(0, 11, "before", "p.py", "/p.py", "m", "s", "l", "l", True, ("/q.py",)),
+    ),
+    routes=(RouteCount(0, "decode", {"use_splitkv": False}, 12),),
+    container=ContainerFacts("id", "img", None, "mm"),
+    environment={"python": "3.11"},
+    files={"trial.json": "dd"},
+)
+
+
+def test_a_record_comes_back_as_it_was() -> None:
+    assert codec.trial_record(codec.decode(codec.encode(RECORD))) == RECORD
+
+
+def test_all_keys_are_always_present() -> None:
+    bare = json.loads(
+        codec.encode(replace(RECORD, pairs=(), warmup=None, outputs=None, container=None))
+    )
+    assert set(bare) == {"schema", "kind", *TrialRecord.__dataclass_fields__}
+    assert bare["outputs"] is None
+    assert bare["telemetry"] is None
+
+
+def test_records_are_read_back_with_those_that_are_superseded_marked(tmp_path: Path) -> None:
+    with store.locked(tmp_path, StillClock()) as ledger:
+        ledger.append(RECORD)
+        ledger.append(replace(RECORD, trial="second"))
+        ledger.supersede(RECORD.trial, "its block is run again")
+    contents = store.read(tmp_path)
+    assert [record.trial for record in contents.records] == [RECORD.trial, "second"]
+    assert [record.trial for record in contents.standing] == ["second"]
+    assert contents.faults == ()
+
+
+def test_a_torn_last_line_is_reported_and_mended_without_losing_a_record(tmp_path: Path) -> None:
+    with store.locked(tmp_path, StillClock()) as ledger:
+        ledger.append(RECORD)
+    line = codec.encode(replace(RECORD, trial="torn"))
+    with (tmp_path / store.LEDGER).open("a") as file:
+        file.write(line[: len(line) // 2])
+    contents = store.read(tmp_path)
+    assert contents.torn is not None
+    assert len(contents.records) == 1
+    with store.locked(tmp_path, StillClock()) as ledger:
+        ledger.mend_tail()
+        ledger.append(replace(RECORD, trial="third"))
+    mended = store.read(tmp_path)
+    assert mended.torn is None
+    assert mended.faults == ()
+    assert [record.trial for record in mended.records] == [RECORD.trial, "third"]
+    assert "torn last line" in mended.notes[0]
+
+
+@pytest.mark.parametrize(
+    "alien",
+    [
+        "hello",
+        "[1]",
+        '{"kind":"trial"}',
+        '{"schema":9,"kind":"trial"}',
+        '{"schema":1,"kind":"party"}',
+        '{"schema":1,"kind":"trial","trial":"x"}',
+        "",
+    ],
+)
+def test_an_alien_line_is_reported_with_its_number_and_costs_no_other_record(
+    alien: str, tmp_path: Path
+) -> None:
+    good = codec.encode(RECORD)
+    (tmp_path / store.LEDGER).write_text(
+        good + alien + "\n" + codec.encode(replace(RECORD, trial="b"))
+    )
+    contents = store.read(tmp_path)
+    assert len(contents.records) == 2
+    assert len(contents.faults) == 1
+    assert contents.faults[0].startswith("line 2: ")
+
+
+def test_bytes_that_are_no_text_are_a_fault_not_a_crash(tmp_path: Path) -> None:
+    (tmp_path / store.LEDGER).write_bytes(b"\xff\xfe\n")
+    assert store.read(tmp_path).faults[0].startswith("line 1: ")
+
+
+def test_a_folder_without_a_ledger_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        store.read(tmp_path)
+
+
+def test_two_writers_on_one_folder_are_refused(tmp_path: Path) -> None:
+    """The other writer is another process, as in life."""
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import filelock,sys; lock = filelock.FileLock({str(tmp_path / store.LOCK)!r}); lock.acquire(); print('held', flush=True); sys.stdin.read()",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    try:
+        assert not store.is_free(tmp_path)
+        with pytest.raises(LockedError), store.locked(tmp_path, StillClock()):
+            pass
+    finally:
+        holder.communicate(b"", timeout=10)
+    assert store.is_free(tmp_path)
+
+
+def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / store.LEDGER).symlink_to("/dev/full")
+    with (
+        store.locked(tmp_path, StillClock()) as ledger,
+        pytest.raises(InfrastructureError, match="cannot be written"),
+    ):
+        ledger.append(RECORD)
+
+
+def test_each_attempt_at_a_trial_gets_a_folder_of_its_own(tmp_path: Path) -> None:
+    ledger = store.Store(tmp_path, StillClock())
+    first, second = ledger.open_trial("r01"), ledger.open_trial("r01")
+    assert (first[0], second[0]) == ("r01", "r01.2")
+    assert all(Path(path).is_dir() and not any(Path(path).iterdir()) for _, path in (first, second))
