@@ -157,10 +157,12 @@ class Collected:
     Args:
         report: the probe's own JSON, None where it wrote none.
         log_tail: the last lines of everything that was printed in the sandbox.
+        target_paths: where each target must have been loaded from, as seen inside the sandbox.
         files: sidecar files below the trial's folder, with their sha256.
     """
 
     report: Mapping[str, object] | None
     log_tail: str
     container: ContainerFacts | None
+    target_paths: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)

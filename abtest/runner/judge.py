@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from abtest.model.sandbox import Collected, Exit, Swap
 from abtest.model.trial import Pair, PlannedTrial, RankIdentity, RouteCount, Scalar, Status
@@ -41,9 +42,17 @@ def why_no_report(exit_: Exit | None, collected: Collected) -> Judgement:
 
 
 def judge(
-    experiment: Experiment, planned: PlannedTrial, swaps: Sequence[Swap], evidence: Evidence
+    experiment: Experiment,
+    planned: PlannedTrial,
+    swaps: Sequence[Swap],
+    evidence: Evidence,
+    target_paths: Mapping[str, str] = MappingProxyType({}),
 ) -> Judgement:
-    """Judge one report; the first fault found decides."""
+    """Judge one report; the first fault found decides.
+
+    Args:
+        target_paths: where each target must have been loaded from; empty where the runtime cannot know.
+    """
     if evidence.error is not None:
         kind, name, message = evidence.error
         return Judgement(
@@ -51,6 +60,7 @@ def judge(
         )
     faults = (
         *_identity_faults(experiment.engine.tensor_parallel, swaps, evidence),
+        *_path_faults(target_paths, evidence),
         *_route_faults(experiment, planned.cell.arm, evidence.routes),
         *_pair_faults(experiment, evidence.pairs),
         *_prompt_faults(planned.cell.condition.depth, evidence),
@@ -72,6 +82,13 @@ def _identity_faults(ranks: int, swaps: Sequence[Swap], evidence: Evidence) -> I
     strangers = set(pids.values()) - set(evidence.worker_pids)
     if len(set(pids.values())) < len(pids) or strangers:
         yield f"identity-missing: ranks {pids} do not match the engine's workers {evidence.worker_pids}"
+
+
+def _path_faults(target_paths: Mapping[str, str], evidence: Evidence) -> Iterator[str]:
+    for entry in evidence.identity:
+        wanted = target_paths.get(entry.target, entry.path)
+        if entry.path != wanted:
+            yield f"identity-mismatch: rank {entry.rank} loaded {entry.path}, the swapped file is {wanted}"
 
 
 def _entry_faults(entry: RankIdentity, swap: Swap) -> Iterator[str]:

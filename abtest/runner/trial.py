@@ -162,4 +162,5 @@ def _judged(
         evidence = read_report(collected.report)
     except BadReportError as error:
         return Evidence(), Judgement(Status.FAILED, f"bad-report: {error}")
-    return evidence, judge(setup.experiment, planned, setup.swaps[planned.cell.arm], evidence)
+    swaps = setup.swaps[planned.cell.arm]
+    return evidence, judge(setup.experiment, planned, swaps, evidence, collected.target_paths)

@@ -1,0 +1,111 @@
+"""The timed part: warm-up of both lengths by the same path, then interleaved pairs; every single time is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any, Callable
+
+from abtest.probe.engines import Generation
+from abtest.probe.errors import failed, invalid
+
+
+class Timed:
+    """One generation with its wall time in seconds."""
+
+    def __init__(self, seconds: float, generation: Generation) -> None:
+        self.seconds = seconds
+        self.generation = generation
+
+
+def timed(adapter: Any, prompts: list[list[int]], count: int) -> Timed:  # noqa: ANN401 - an adapter
+    """Generate once, by the clock, and check that exactly what was asked for was done.
+
+    Raises:
+        ProbeError: another number of tokens, another prompt length, or a prefix cache that answered.
+    """
+    start_s = time.perf_counter()
+    try:
+        generation = adapter.generate(prompts, count)
+    except Exception as error:
+        raise failed("engine-error", f"{type(error).__name__}: {error}") from error
+    seconds = time.perf_counter() - start_s
+    _check_counts(generation, prompts, count)
+    return Timed(seconds, generation)
+
+
+def _check_counts(generation: Generation, prompts: list[list[int]], count: int) -> None:
+    produced = [len(ids) for ids in generation.token_ids]
+    if produced != [count] * len(prompts):
+        raise invalid(
+            "wrong-token-count",
+            f"asked for {count} tokens per sequence, the engine made {produced}",
+        )
+    lengths = [len(prompt) for prompt in prompts]
+    if list(generation.prompt_tokens) != lengths:
+        raise invalid(
+            "wrong-prompt-length",
+            f"prompts of {lengths} tokens, the engine counted {generation.prompt_tokens}",
+        )
+    if any(generation.cached_tokens):
+        raise invalid(
+            "prefix-cache-hit",
+            f"{generation.cached_tokens} prompt tokens came from a prefix cache: switch it off",
+        )
+
+
+def pair(
+    adapter: Any,  # noqa: ANN401 - an adapter
+    prompts: list[list[int]],
+    tokens: list[int],
+    *,
+    long_first: bool,
+) -> tuple[dict[str, Any], Timed]:
+    """Measure one (T_short, T_long) pair; returns it with the long generation."""
+    order = list(reversed(tokens)) if long_first else list(tokens)
+    made = {count: timed(adapter, prompts, count) for count in order}
+    short, long = made[tokens[0]], made[tokens[1]]
+    return {
+        "t_short_s": short.seconds,
+        "t_long_s": long.seconds,
+        "first": "long" if long_first else "short",
+    }, long
+
+
+def pairs(
+    adapter: Any,  # noqa: ANN401 - an adapter
+    prompts: list[list[int]],
+    tokens: list[int],
+    count: int,
+    progress: Callable[[int, int], None],
+) -> tuple[list[dict[str, Any]], list[Timed]]:
+    """Measure interleaved pairs: short, long | long, short | ... so that a linear drift cancels."""
+    found: list[dict[str, Any]] = []
+    longs: list[Timed] = []
+    for number in range(count):
+        measured, long = pair(adapter, prompts, tokens, long_first=number % 2 == 1)
+        found.append(measured)
+        longs.append(long)
+        progress(number + 1, count)
+    return found, longs
+
+
+def token_times(longs: list[Timed], tokens: list[int]) -> list[float]:
+    """Time per token inside each long request, from its time stamps: the same tokens, no prefill in it."""
+    short, long = tokens
+    stamps = [made.generation.token_times_s for made in longs]
+    if any(len(one) != long for one in stamps):
+        return []
+    return [(one[long - 1] - one[short - 1]) / (long - short) for one in stamps]
+
+
+def outputs(longs: list[Timed]) -> tuple[dict[str, Any], list[str]]:
+    """Hash what was produced; greedy repeats that differ are flagged, not hidden."""
+    all_ids = [made.generation.token_ids for made in longs]
+    flags = ["outputs-unstable"] if any(ids != all_ids[0] for ids in all_ids) else []
+    return {"sha256": ids_sha256(all_ids[0]), "ids": all_ids[0]}, flags
+
+
+def ids_sha256(sequences: list[list[int]]) -> str:
+    text = "|".join(",".join(map(str, ids)) for ids in sequences)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Kernel files: each is self-contained, so that one can be swapped alone."""
