@@ -1,0 +1,124 @@
+"""The connection to the container engine, and the few calls that are made over it, with their troubles named."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+
+from abtest.errors import InfrastructureError
+
+CALL_S = 30  # time-out of one request
+PATIENCE_S = 15.0  # how long an engine may be silent while a container runs
+REMEDY = "Install and start Docker (Debian: apt-get install docker.io), or use `--runtime process`."
+T = TypeVar("T")
+
+
+class Engine:
+    """An engine that answers; a context manager."""
+
+    def __init__(self, client: Any) -> None:  # noqa: ANN401 - the SDK's client, or a stand-in of a test
+        self.client = client
+        self.version = str(client.version().get("Version", "unknown"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+    def create(self, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's container
+        """Create one container; if the engine says no, or says nothing, none is left behind.
+
+        Raises:
+            InfrastructureError: says why, as far as the engine told.
+        """
+        try:
+            return self.client.containers.create(**arguments)
+        except ImageNotFound as error:
+            raise InfrastructureError(
+                f"image {arguments['image']} is gone: {error.explanation}",
+                remedy="Start a new run with an image that is there.",
+            ) from error
+        except (APIError, requests.exceptions.RequestException) as error:
+            self.remove_named(arguments["name"])  # a time-out may have left it behind
+            raise _explained("create a container", error) from error
+
+    def remove_named(self, name: str) -> None:
+        """Remove a container of ours by its name, if it exists."""
+        with contextlib.suppress(DockerException, requests.exceptions.RequestException):
+            container = self.client.containers.get(name)
+            if container.labels.get("abtest.owner") == "abtest":
+                container.remove(force=True, v=True)
+
+    def remove(self, container: Any) -> None:  # noqa: ANN401 - the SDK's container
+        """Remove one container by force; that it is gone already is as good."""
+        call = lambda: container.remove(force=True, v=True)  # noqa: E731 - handed on
+        try:
+            patiently("remove a container", call)
+        except NotFound:
+            return
+        except APIError as error:
+            if error.status_code != 409:  # noqa: PLR2004 - conflict: its removal is under way
+                raise _explained("remove a container", error) from error
+
+
+def connect() -> Engine:
+    """Connect to the engine that the environment names.
+
+    Raises:
+        InfrastructureError: none answers.
+    """
+    try:
+        client = docker.from_env(timeout=CALL_S)
+        return Engine(client)
+    except (DockerException, requests.exceptions.RequestException, OSError) as error:
+        raise InfrastructureError(
+            f"no container engine answers ({_reason(error)})", remedy=REMEDY
+        ) from error
+
+
+def patiently(what: str, call: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
+    """Call the engine, on our own clock: a time-out or a lost connection is tried again for a while.
+
+    Raises:
+        NotFound: the engine answers, and the thing is gone.
+        InfrastructureError: the engine stayed silent.
+    """
+    start_s = time.monotonic()
+    while True:
+        try:
+            return call()
+        except (requests.exceptions.ConnectionError, requests.exceptions.ReadTimeout) as error:
+            if time.monotonic() - start_s > patience_s:
+                raise InfrastructureError(
+                    f"the container engine stopped answering ({what}): {_reason(error)}",
+                    remedy="Look after the engine, then use --resume.",
+                ) from error
+            time.sleep(0.5)
+
+
+def _explained(what: str, error: Exception) -> InfrastructureError:
+    text = _reason(error)
+    if "no space left" in text.lower():
+        return InfrastructureError(
+            f"cannot {what}: no space left in the engine's data root ({text})",
+            remedy="Free space there (docker system df), then use --resume.",
+        )
+    if "is already in use" in text:
+        return InfrastructureError(
+            f"cannot {what}: its name is taken by somebody else's container ({text})",
+            remedy="Remove that container, then use --resume.",
+        )
+    return InfrastructureError(
+        f"cannot {what}: {text}", remedy="Run `abtest doctor`, then use --resume."
+    )
+
+
+def _reason(error: Exception) -> str:
+    explanation = getattr(error, "explanation", None)
+    text = str(explanation or error)
+    return text if len(text) <= 300 else f"{text[:297]}..."  # noqa: PLR2004 - a few lines

@@ -1,0 +1,136 @@
+"""One container for one trial."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError, NotFound
+
+from abtest.errors import InfrastructureError, UnprovedError
+from abtest.model.sandbox import Collected, Exit, SandboxRequest, SandboxState
+from abtest.model.trial import ContainerFacts
+from abtest.runtimes.docker.create import Bind, Plan, arguments
+from abtest.runtimes.docker.engine import Engine, patiently
+from abtest.runtimes.outbox import Outbox
+
+GONE = "the container vanished while it ran: the engine was restarted, or somebody removed it"
+
+
+class DockerSandbox:
+    """A created container; `remove` is called on every exit."""
+
+    def __init__(self, engine: Engine, plan: Plan, request: SandboxRequest) -> None:
+        """Create the container and prove that its mounts are the planned ones.
+
+        Raises:
+            UnprovedError: the container is not what was planned.
+            InfrastructureError: the engine did not create it.
+        """
+        self._engine = engine
+        self._plan = plan
+        self._request = request
+        self.outbox = Outbox(Path(request.out_dir))
+        self._stdin: Any = None
+        self._container = engine.create(arguments(plan))
+        try:
+            found = patiently(
+                "inspect a container",
+                lambda: engine.client.api.inspect_container(self._container.id),
+            )
+            check_mounts(plan.binds, found)
+            self._image_id = str(found["Image"])
+        except BaseException:
+            self.remove()
+            raise
+
+    def start(self) -> None:
+        """Attach to stdin first: its end, when we are gone in whatever way, ends the probe."""
+        try:
+            self._stdin = self._container.attach_socket(params={"stdin": 1, "stream": 1})
+            self._container.start()
+        except APIError as error:
+            raise InfrastructureError(
+                f"the container does not start: {error.explanation}",
+                remedy="Check engine.python and the container's options.",
+            ) from error
+
+    def poll(self) -> SandboxState:
+        phase, marks = self.outbox.progress()
+        try:
+            found = patiently(
+                "inspect a container",
+                lambda: self._engine.client.api.inspect_container(self._container.id),
+            )
+        except NotFound as error:
+            raise InfrastructureError(
+                GONE, remedy="Look after the engine, then use --resume."
+            ) from error
+        return SandboxState(phase, marks, exit_of(found["State"]))
+
+    def collect(self) -> Collected:
+        log = self.outbox.log_tail()
+        if not log:  # it may have ended before the probe took over the output
+            with contextlib.suppress(APIError):
+                log = self._container.logs(tail=20).decode("utf-8", errors="replace")
+        container = ContainerFacts(
+            id=str(self._container.id),
+            image_id=self._image_id,
+            image_digest=self._request.image.image_digest,
+            mounts_sha256=mounts_sha256(self._plan.binds, self._request.out_dir),
+        )
+        paths = {swap.target: swap.path for swap in self._request.swaps}
+        return Collected(
+            self.outbox.report("trial.json"), log, container, paths, self.outbox.files()
+        )
+
+    def remove(self) -> None:
+        """Remove the container by force, whatever it does."""
+        if self._stdin is not None:
+            with contextlib.suppress(OSError):
+                self._stdin.close()
+        self._engine.remove(self._container)
+
+
+def exit_of(state: Mapping[str, Any]) -> Exit | None:
+    """Read the engine's word on a container's end; None while it runs.
+
+    Out of memory is said only where the engine says it; a kill without a cause stays unknown.
+    """
+    if state.get("Status") not in ("exited", "dead"):
+        return None
+    oom = state.get("OOMKilled")
+    return Exit(int(state.get("ExitCode", -1)), oom if isinstance(oom, bool) else None)
+
+
+def check_mounts(planned: tuple[Bind, ...], found: Mapping[str, Any]) -> None:
+    """Prove that the engine made exactly the planned mounts.
+
+    Raises:
+        UnprovedError: a mount is missing, or there is one more, or one is writable that must not be.
+    """
+    wanted = {(bind.source, bind.target, not bind.read_only) for bind in planned}
+    seen = {
+        (str(mount.get("Source")), str(mount.get("Destination")), bool(mount.get("RW")))
+        for mount in found.get("Mounts", ())
+    }
+    different = sorted(wanted ^ seen)
+    if different:
+        source, target, writable = different[0]
+        kind = "missing" if different[0] in wanted else "not planned"
+        raise UnprovedError(
+            f"a mount of the container is {kind}: {source} at {target}{' (writable)' if writable else ''}",
+            remedy="Look at the engine's own settings (default volumes, plugins).",
+        )
+
+
+def mounts_sha256(binds: tuple[Bind, ...], out_dir: str) -> str:
+    """Hash what is mounted where; the trial's own folder counts as itself, not by its name."""
+    rows = sorted(
+        (bind.source.replace(out_dir, "<out>"), bind.target, bind.read_only)
+        for bind in binds
+        if bind.target != "/abtest/request.json"
+    )
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
