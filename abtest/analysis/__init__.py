@@ -1,0 +1,1 @@
+"""From records to statements: pure, one assumption per file, every threshold named with its source."""

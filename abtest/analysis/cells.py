@@ -1,0 +1,149 @@
+"""One cell over its rounds: rates in time order, spread, leverage, and what is odd about them."""
+
+import statistics
+from collections.abc import Sequence
+
+from abtest.analysis import variance
+from abtest.analysis.classify import UNCLASSIFIED_BELOW, classify
+from abtest.analysis.differential import (
+    PREFILL_DOMINATED,
+    TrialEstimate,
+    differences_s,
+    drowned,
+    estimate,
+    explaining_jitter_s,
+)
+from abtest.analysis.explain import flag, flags_of
+from abtest.analysis.spread import gate_pct, spread_pct, within_gate
+from abtest.model.flag import Flag
+from abtest.model.names import Cell
+from abtest.model.result import CellSummary
+from abtest.model.trial import TrialRecord
+
+ESTIMATORS_DISAGREE_SE = 2.0  # combined standard errors between the two estimators
+
+
+def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> CellSummary:
+    """Summarise one cell.
+
+    Args:
+        records: counted records of the cell, in time order.
+        voids: how many trials of the cell were void.
+    """
+    estimates = [estimate(record) for record in records]
+    usable = [
+        (record, one)
+        for record, one in zip(records, estimates, strict=True)
+        if one.rate_tok_s is not None
+    ]
+    rates = tuple(one.rate_tok_s for _, one in usable if one.rate_tok_s is not None)
+    mean = statistics.fmean(rates) if rates else None
+    short_s = [pair.t_short_s for record, _ in usable for pair in record.pairs]
+    all_differences_s = [one.difference_s for _, one in usable]
+    leverage = statistics.fmean(short_s) / statistics.fmean(all_differences_s) if usable else None
+    slots = tuple(record.slot for record, _ in usable)
+    stamped = [one.timestamps_tok_s for _, one in usable]
+    return CellSummary(
+        cell=cell,
+        n=len(rates),
+        voids=voids,
+        rounds=tuple(record.round for record, _ in usable),
+        rates_tok_s=rates,
+        slots=slots,
+        mean_tok_s=mean,
+        ms_per_token=None if mean is None else 1000 / mean,
+        spread_pct=spread_pct(rates),
+        gate_pct=gate_pct(len(rates)) if len(rates) > 1 else None,
+        leverage=leverage,
+        within_se_pct=_mean_or_none([one.within_se_pct for _, one in usable]),
+        timestamps_tok_s=tuple(rate for rate in stamped if rate is not None)
+        if None not in stamped
+        else (),
+        flags=_flags(cell, records, estimates, (rates, slots, leverage)),
+    )
+
+
+def _mean_or_none(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(values) else None
+
+
+def _flags(
+    cell: Cell,
+    records: Sequence[TrialRecord],
+    estimates: Sequence[TrialEstimate],
+    seen: tuple[tuple[float, ...], tuple[int, ...], float | None],
+) -> tuple[Flag, ...]:
+    rates, slots, leverage = seen
+    where = str(cell)
+    found: list[Flag] = []
+    lost = sum(one.rate_tok_s is None for one in estimates)
+    jitter_s = _pooled_jitter_s(records)
+    if lost:
+        found.append(flag("drowned", where, f"{lost} trials have T_long no larger than T_short"))
+    elif jitter_s and any(drowned(one.difference_s, jitter_s) for one in estimates):
+        found.append(flag("drowned", where, f"a run jitters by {1000 * jitter_s:.1f} ms"))
+    noise = _noise_limited(cell, records, rates)
+    found += [noise] if noise is not None else flags_of(classify(rates, slots), where)
+    if rates and not within_gate(rates):
+        found = [*found[:-1], _explained(found[-1], estimates, records)]
+    if leverage is not None and leverage > PREFILL_DOMINATED:
+        found.append(flag("prefill-dominated", where, f"leverage {leverage:.1f}"))
+    disagreement = _disagreement(estimates)
+    if disagreement is not None:
+        found.append(flag("estimators-disagree", where, disagreement))
+    if 0 < len(rates) < UNCLASSIFIED_BELOW:
+        found.append(flag("few-rounds", where, f"n = {len(rates)}"))
+    return tuple(found)
+
+
+def _pooled_jitter_s(records: Sequence[TrialRecord]) -> float | None:
+    """Pool the jitter of one run, in seconds, over trials with two or more pairs."""
+    parts = [
+        (len(record.pairs) - 1, explaining_jitter_s(differences_s(record.pairs)))
+        for record in records
+    ]
+    known = [(degrees, value) for degrees, value in parts if value is not None]
+    total = sum(degrees for degrees, _ in known)
+    return (sum(degrees * value**2 for degrees, value in known) / total) ** 0.5 if total else None
+
+
+def _noise_limited(
+    cell: Cell, records: Sequence[TrialRecord], rates: Sequence[float]
+) -> Flag | None:
+    """With several pairs per trial, ask first whether sandboxes differ at all, before speaking of modes."""
+    if within_gate(rates):
+        return None
+    split = variance.components([differences_s(record.pairs) for record in records])
+    if split is None or split.significant:
+        return None
+    figures = f"F{split.degrees} = {split.f:.2f}, p = {split.p:.2f}; spread {spread_pct(rates) or 0:.1f} %"
+    return flag("noise-limited", str(cell), figures)
+
+
+def _explained(
+    last: Flag, estimates: Sequence[TrialEstimate], records: Sequence[TrialRecord]
+) -> Flag:
+    """Add the prefill jitter that would explain the spread by itself."""
+    jitter_s = explaining_jitter_s([one.difference_s for one in estimates])
+    short_s = statistics.fmean(pair.t_short_s for record in records for pair in record.pairs)
+    if jitter_s is None:
+        return last
+    text = f"; jitter of {1000 * jitter_s:.1f} ms ({100 * jitter_s / short_s:.2f} % of T_short) per run would explain it"
+    return Flag(last.name, last.where, last.figures + text, last.why, last.remedy)
+
+
+def _disagreement(estimates: Sequence[TrialEstimate]) -> str | None:
+    """Compare the two estimators over trials; None where they agree, or cannot be compared."""
+    logs = [
+        one.rate_tok_s / one.timestamps_tok_s - 1
+        for one in estimates
+        if one.rate_tok_s is not None and one.timestamps_tok_s is not None
+    ]
+    if len(logs) < UNCLASSIFIED_BELOW or len(logs) != len(estimates):
+        return None
+    error = statistics.stdev(logs) / len(logs) ** 0.5
+    mean = statistics.fmean(logs)
+    if abs(mean) <= max(ESTIMATORS_DISAGREE_SE * error, 0.01):
+        return None
+    return f"the differential is {100 * mean:+.1f} % against the time stamps, standard error {100 * error:.1f} %"

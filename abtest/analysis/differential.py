@@ -1,0 +1,92 @@
+"""What one trial says: the differential and the time stamps, and how far either may be believed.
+
+Model of one sandbox: T_short = P + n_short * tau + e, T_long = P + n_long * tau + e'. The difference cancels
+the prefill P; what is left of the run's own jitter is amplified by the leverage kappa = T_short / d.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from abtest.model.trial import Pair, TrialRecord
+
+MEDIAN_FROM_PAIRS = (
+    5  # below, the median of so few differences throws more away than it protects from
+)
+MEDIAN_EFFICIENCY = (
+    1.2533  # sqrt(pi / 2): standard error of a median over that of a mean, normal noise
+)
+PREFILL_DOMINATED = 3.0  # leverage above which prefill jitter rules the differential
+DROWNED = 5 * math.sqrt(
+    2
+)  # d below so many standard deviations of a run: rates turn skew, even negative
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEstimate:
+    """One trial's rate.
+
+    Args:
+        rate_tok_s: tokens per second and sequence, None where the difference is not positive.
+        difference_s: seconds for n_long - n_short tokens.
+        leverage: mean T_short over mean difference, None where that is not positive.
+        within_se_pct: standard error inside the trial, per cent of the rate; None for one pair.
+        timestamps_tok_s: the rate by time stamps, None where they were not recorded.
+    """
+
+    rate_tok_s: float | None
+    difference_s: float
+    leverage: float | None
+    within_se_pct: float | None
+    timestamps_tok_s: float | None
+
+
+def differences_s(pairs: Sequence[Pair]) -> list[float]:
+    return [pair.t_long_s - pair.t_short_s for pair in pairs]
+
+
+def estimate(record: TrialRecord) -> TrialEstimate:
+    """Estimate a trial's rate from its pairs: the median difference from five pairs on, the mean below."""
+    all_s = differences_s(record.pairs)
+    tokens = record.tokens[1] - record.tokens[0]
+    central_s = (
+        statistics.median(all_s) if len(all_s) >= MEDIAN_FROM_PAIRS else statistics.fmean(all_s)
+    )
+    positive = central_s > 0 and math.isfinite(central_s)
+    short_s = statistics.fmean(pair.t_short_s for pair in record.pairs)
+    stamps = record.token_s_per_token
+    stamped_s = statistics.median(stamps) if stamps else 0.0
+    return TrialEstimate(
+        rate_tok_s=tokens / central_s if positive else None,
+        difference_s=central_s,
+        leverage=short_s / central_s if positive else None,
+        within_se_pct=_within_se_pct(all_s) if positive else None,
+        timestamps_tok_s=1 / stamped_s if stamped_s > 0 else None,
+    )
+
+
+def _within_se_pct(all_s: Sequence[float]) -> float | None:
+    if len(all_s) < 2:  # noqa: PLR2004 - one difference has no spread
+        return None
+    share = statistics.stdev(all_s) / (math.sqrt(len(all_s)) * statistics.fmean(all_s))
+    return 100 * share * (MEDIAN_EFFICIENCY if len(all_s) >= MEDIAN_FROM_PAIRS else 1.0)
+
+
+def amplification(leverage: float) -> float:
+    """By how much independent relative jitter of both runs is amplified: sqrt(kappa^2 + (1 + kappa)^2).
+
+    >>> round(amplification(20), 2)
+    29.0
+    """
+    return math.hypot(leverage, 1 + leverage)
+
+
+def explaining_jitter_s(all_s: Sequence[float]) -> float | None:
+    """Find the jitter of one run, in seconds, that alone would make the differences scatter as they do."""
+    return statistics.stdev(all_s) / math.sqrt(2) if len(all_s) > 1 else None
+
+
+def drowned(difference_s: float, jitter_s: float) -> bool:
+    """Tell whether a difference is too small against the jitter of a run to be called a rate."""
+    return difference_s < DROWNED * jitter_s

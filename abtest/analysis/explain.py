@@ -1,0 +1,38 @@
+"""Why each flag matters and what to do: one sentence each, in one place."""
+
+from abtest.analysis.classify import Finding
+from abtest.model.flag import Flag
+
+RERUN = "Rerun the cell with extra rounds: `abtest rerun RESULTS --cell CELL --rounds 2`."
+TEXTS: dict[str, tuple[str, str]] = {
+    "suspect": ("The rounds lie further apart than noise of this size should.", RERUN),
+    "bimodal?": ("The rounds fall into two groups, but so few rounds do that by chance too.", RERUN),
+    "bimodal": ("The cell has two speeds; a mean describes neither.", "Find what each start draws (clocks, placement, autotuning) before quoting a mean."),
+    "drift": ("The rate moved with time; the order of the arms cancels only a linear part.", "Look at clocks, temperature and neighbours; run again when the machine is steady."),
+    "drift?": ("Four rounds in a strict order happen by chance one time in twelve.", RERUN),
+    "outlier": ("One round lies far from the others; it is kept in the mean.", "Read that trial's log and telemetry; quote the median beside the mean."),
+    "order-confounded": ("The two speeds coincide with the order of the arms.", "Add rounds: an even number changes which arm runs first."),
+    "noise-limited": ("The scatter between sandboxes is no larger than that inside them: jitter, not modes.", "Raise `pairs` or the long token count, or use time stamps."),
+    "prefill-dominated": ("Prefill jitter is amplified by this factor in the differential.", "Read the time-stamp rate beside it; raise `pairs`."),
+    "drowned": ("The difference is too small against the jitter of a run to be called a rate.", "Raise the long token count."),
+    "estimators-disagree": ("The differential and the time stamps should measure the same thing.", "Look at T_short of each pair: a cache, a compilation or a stall in the prefill."),
+    "routes-equal": ("All arms took the same decode route: the change was not exercised.", "Check the condition that selects the new path; no speed-up is claimed."),
+    "outputs-differ": ("The arms' greedy tokens differ while each arm repeats its own; a faster kernel may round differently.", "Check correctness by its own test: equal text would not prove it either."),
+    "undeclared-difference": ("The arms differ in more than they declare: the comparison is not of the kernel alone.", "Remove the difference, or declare it (env, args)."),
+    "environment-changed": ("Trials of one arm did not run in the same environment.", "Start a new run."),
+    "isolation-process": ("Trials ran as processes on this machine, not in containers.", "Use `--runtime docker` for numbers that leave this machine."),
+    "simulated": ("Nothing was measured: the numbers come from a simulated machine.", "Run without --simulate."),
+    "few-rounds": ("Fewer than four rounds cannot exclude two modes or a drift.", "Run four rounds or more."),
+    "incomplete": ("Blocks without a good trial of every arm do not enter the effects.", "Go on with `abtest run EXPERIMENT --resume RESULTS`."),
+    "not-proved": ("Not every counted trial carries the proof of what code ran.", "Believe no ratio from this run."),
+}  # fmt: skip
+
+
+def flag(name: str, where: str, figures: str) -> Flag:
+    """Make a flag with its standing explanation."""
+    why, remedy = TEXTS[name]
+    return Flag(name, where, figures, why, remedy)
+
+
+def flags_of(findings: tuple[Finding, ...], where: str) -> tuple[Flag, ...]:
+    return tuple(flag(finding.name, where, finding.figures) for finding in findings)

@@ -1,0 +1,86 @@
+"""A summary as JSON with stable keys; a flag that did not fire is not in a list."""
+
+import json
+from typing import Any
+
+from abtest.model.flag import Flag
+from abtest.model.result import CellSummary, Difference, Effect, Summary
+
+SCHEMA = 1
+
+
+def render(summary: Summary) -> str:
+    """Write the summary as one JSON document."""
+    body = {
+        "schema": SCHEMA,
+        "run": summary.run,
+        "experiment": summary.experiment,
+        "baseline": summary.baseline,
+        "arms": list(summary.arms),
+        "isolation": summary.isolation,
+        "identity": summary.identity,
+        "cells": [_cell(cell) for cell in summary.cells],
+        "effects": [_effect(effect) for effect in summary.effects],
+        "declared_difference": [_difference(one) for one in summary.declared_difference],
+        "observed_difference": [_difference(one) for one in summary.observed_difference],
+        "order": [list(arms) for arms in summary.order],
+        "dropped": dict(summary.dropped),
+        "flags": [_flag(flag) for flag in summary.flags],
+    }
+    return json.dumps(body, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _cell(cell: CellSummary) -> dict[str, Any]:
+    return {
+        "arm": cell.cell.arm,
+        "depth": cell.cell.condition.depth,
+        "batch": cell.cell.condition.batch,
+        "n": cell.n,
+        "voids": cell.voids,
+        "rounds": list(cell.rounds),
+        "rates_tok_s": list(cell.rates_tok_s),
+        "slots": list(cell.slots),
+        "mean_tok_s": cell.mean_tok_s,
+        "ms_per_token": cell.ms_per_token,
+        "spread_pct": cell.spread_pct,
+        "gate_pct": cell.gate_pct,
+        "leverage": cell.leverage,
+        "within_se_pct": cell.within_se_pct,
+        "timestamps_tok_s": list(cell.timestamps_tok_s),
+        "flags": [_flag(flag) for flag in cell.flags],
+    }
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    interval = effect.interval
+    return {
+        "baseline": effect.baseline,
+        "candidate": effect.candidate,
+        "depth": effect.condition.depth,
+        "batch": effect.condition.batch,
+        "speedup": effect.speedup,
+        "interval": None
+        if interval is None
+        else {
+            "low": interval.low,
+            "high": interval.high,
+            "level": interval.level,
+            "method": interval.method,
+        },
+        "verdict": effect.verdict.value,
+        "flags": [_flag(flag) for flag in effect.flags],
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {"what": one.what, "values": dict(one.values)}
+
+
+def _flag(flag: Flag) -> dict[str, str]:
+    return {
+        "name": flag.name,
+        "where": flag.where,
+        "figures": flag.figures,
+        "why": flag.why,
+        "remedy": flag.remedy,
+    }
