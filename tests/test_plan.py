@@ -1,6 +1,7 @@
 """The order of trials: balanced, mirrored, and readable without running anything."""
 
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -49,7 +50,7 @@ def test_e4_after_every_even_number_of_rounds_all_arms_have_the_same_mean_slot(
 def test_the_full_set_of_rows_is_balanced_for_carry_over(count: int) -> None:
     followers: dict[tuple[int, int], int] = defaultdict(int)
     for row in williams_rows(count):
-        for before, after in zip(row, row[1:], strict=False):
+        for before, after in pairwise(row):
             followers[before, after] += 1
     assert len(followers) == count * (count - 1)
     assert len(set(followers.values())) == 1

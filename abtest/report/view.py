@@ -107,8 +107,8 @@ def _differences(found: tuple[Difference, ...]) -> str:
 
 def _values(one: Difference) -> str:
     parts = []
-    for arm, value in one.values.items():
-        value = value.rpartition("(")[2].rstrip(")") if "(md5 " in value else value
+    for arm, full in one.values.items():
+        value = full.rpartition("(")[2].rstrip(")") if "(md5 " in full else full
         parts.append(
             f"{arm} {value if len(value) <= LONG_VALUE else value[: LONG_VALUE - 3] + '...'}"
         )

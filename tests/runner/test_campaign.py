@@ -55,7 +55,7 @@ def test_a_failed_trial_is_tried_again_in_a_new_sandbox(make_world: MakeWorld) -
 def test_f16_an_engine_that_always_fails_never_ends_as_done(make_world: MakeWorld) -> None:
     name = "r01-512-s1-stock"
     world = make_world(Truth(fail={name: 1, f"{name}.2": 137}))
-    with pytest.raises(InfrastructureError, match="137|SIGKILL") as caught:
+    with pytest.raises(InfrastructureError, match=r"137|SIGKILL") as caught:
         run_campaign(world.setup, world.plan, world.sink, world.ports)
     assert caught.value.exit_code == 4
     assert world.sink.records[-1].status is Status.FAILED

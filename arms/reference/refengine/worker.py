@@ -2,6 +2,7 @@
 
 import importlib
 import traceback
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -46,7 +47,7 @@ class Worker:
         self._model = Model(config, rank, AllReduce(rank, links))
 
     def generate(
-        self, prompts: list[list[int]], count: int, tell: Any
+        self, prompts: list[list[int]], count: int, tell: Callable[[], None]
     ) -> tuple[list[list[int]], list[int]]:
         """Produce up to `count` tokens per sequence; `tell` is called after every step of the whole batch.
 
