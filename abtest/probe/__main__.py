@@ -1,84 +1,75 @@
-"""The probe's program: read the request, do it, leave the answer behind, die with the orchestrator."""
+"""The probe's program: read the request, do it, leave the answer behind, die with whoever asked."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import sys
-import threading
 import traceback
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
+from abtest.probe import request as requests
+from abtest.probe.deadman import arm
 from abtest.probe.errors import ProbeError
-from abtest.probe.outbox import Marks, redirect_output, write_json
+from abtest.probe.outbox import Marks, Outbox
 
-ORPHANED = 71  # exit code when the orchestrator went away
+if TYPE_CHECKING:
+    from abtest.probe.request import Request
 
 
 def main() -> int:
-    """Run the request named by ABTEST_REQUEST; returns 0 whenever an answer was written."""
-    with open(os.environ["ABTEST_REQUEST"], encoding="utf-8") as file:
-        request = json.load(file)
-    redirect_output(request["out"])
-    if request.get("die_with_stdin"):
-        threading.Thread(target=_die_with_stdin, daemon=True).start()
-    if request["mode"] == "survey":
-        _answer(request, "survey.json", lambda body: body.update(_survey(request)))
-    else:
-        _trial(request)
+    """Do what the file named by ABTEST_REQUEST asks; returns 0 whenever an answer was written."""
+    asked = requests.read(os.environ["ABTEST_REQUEST"])
+    outbox = Outbox(asked.out, (os.environ.get(name, "") for name in asked.hide_env))
+    outbox.redirect_output()
+    if asked.die_with_stdin:
+        arm(outbox.clean_log)
+    try:
+        if asked.mode == "survey":
+            _answer(outbox, "survey.json", None, lambda body: _survey(asked, body))
+        else:
+            marks = Marks(asked.out)
+            _answer(outbox, "trial.json", marks, lambda body: _trial(asked, marks, body))
+            marks.enter("done")
+    finally:
+        sys.stdout.flush()
+        outbox.clean_log()
     return 0
 
 
-def _survey(request: dict[str, Any]) -> dict[str, Any]:
+def _survey(asked: Request, body: dict[str, Any]) -> None:
     from abtest.probe.survey import survey
 
-    return survey(request)
+    body.update(survey(asked))
 
 
-def _trial(request: dict[str, Any]) -> None:
+def _trial(asked: Request, marks: Marks, body: dict[str, Any]) -> None:
     from abtest.probe.trial import Trial
 
-    marks = Marks(request["out"])
-    trial = Trial(request, marks)
-
-    def fill(body: dict[str, Any]) -> None:
-        try:
-            trial.run()
-        finally:
-            marks.enter("done")
-            body.update(trial.report, phases_s=marks.phases_s, trial=request["trial"])
-
-    _answer(request, "trial.json", fill)
+    trial = Trial(asked, marks)
+    try:
+        trial.run()
+    finally:
+        body.update(trial.report)
 
 
-def _answer(request: dict[str, Any], name: str, fill: Callable[[dict[str, Any]], None]) -> None:
+def _answer(
+    outbox: Outbox, name: str, marks: Marks | None, fill: Callable[[dict[str, Any]], None]
+) -> None:
     """Write an answer in any case: what was found, and the error that ended it."""
     body: dict[str, Any] = {"schema": 1, "ok": True, "error": None}
     try:
         fill(body)
-    except ProbeError as error:
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whoever asked must learn of any end
         traceback.print_exc()
-        body.update(ok=False, error={"kind": error.kind, "name": error.name, "message": str(error)})
-    except Exception as error:  # noqa: BLE001 - the orchestrator must learn of any end
-        traceback.print_exc()
-        message = f"{type(error).__name__}: {error}"
-        body.update(ok=False, error={"kind": "failed", "name": "probe-error", "message": message})
-    write_json(request["out"], name, body)
-
-
-def _die_with_stdin() -> None:
-    """Wait for the end of stdin: then whoever started us is gone, and nobody would collect or stop us."""
-    try:
-        while os.read(0, 4096):
-            pass
-    except OSError:
-        pass
-    if (
-        os.getpid() == os.getpgid(0) and os.getpid() != 1
-    ):  # as process 1 our end takes all others along
-        os.killpg(0, signal.SIGKILL)
-    os._exit(ORPHANED)
+        known = isinstance(error, ProbeError)
+        body["ok"] = False
+        body["error"] = {
+            "kind": error.kind if isinstance(error, ProbeError) else "failed",
+            "name": error.name if isinstance(error, ProbeError) else "probe-error",
+            "message": str(error) if known else f"{type(error).__name__}: {error}",
+            "phase": getattr(error, "phase", None) or (marks.phase if marks else None),
+        }
+    outbox.write_json(name, body)
 
 
 if __name__ == "__main__":

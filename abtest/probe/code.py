@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import types
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
+
+Unwrap = Callable[[Any], Any]
 
 
 def digest(code: types.CodeType) -> str:
-    """Hash everything that decides what a code object does, and its line table; not where it was read from."""
+    """Hash everything that decides what a code object does, and its line table; not where it was read from.
+
+    Bytecode is taken as compiled: what the interpreter specialises while running does not show in `co_code`.
+    """
     hasher = hashlib.sha256()
     for part in _parts(code):
         data = part.encode("utf-8", "surrogatepass")
@@ -26,60 +31,83 @@ def _parts(code: types.CodeType) -> Iterator[str]:
     table = "co_linetable" if hasattr(code, "co_linetable") else "co_lnotab"  # the name before 3.10
     yield bytes(getattr(code, table)).hex()
     yield bytes(getattr(code, "co_exceptiontable", b"")).hex()
+    # Python 3.13 collects a class's attribute names in a set, whose order is the process's own
+    unordered = "__static_attributes__" in code.co_names
     for constant in code.co_consts:
-        yield _constant(constant)
+        yield _constant(frozenset(constant) if unordered and _is_names(constant) else constant)
 
 
-def _constant(value: Any) -> str:  # noqa: ANN401 - a constant is of any type
+def _is_names(constant: object) -> bool:
+    return isinstance(constant, tuple) and all(isinstance(item, str) for item in constant)
+
+
+def _constant(value: object) -> str:
     if isinstance(value, types.CodeType):
         return "code " + digest(value)
     if isinstance(value, frozenset):
         return "frozenset " + repr(sorted(map(_constant, value)))
     if isinstance(value, tuple):
         return "tuple " + repr([_constant(item) for item in value])
+    if type(value) is int:
+        return "int " + hex(value)  # decimal text of huge numbers is refused since 3.11
     return type(value).__name__ + " " + repr(value)
 
 
-def nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Walk a code object and every code object inside it."""
-    yield code
+def nested_digests(code: types.CodeType) -> set[str]:
+    """Digest a code object and every code object inside it."""
+    found = {digest(code)}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from nested(constant)
-
-
-def nested_digests(code: types.CodeType) -> set[str]:
-    return {digest(inner) for inner in nested(code)}
-
-
-def compile_file(path: str) -> types.CodeType:
-    """Compile a source file anew, past every cache."""
-    with open(path, "rb") as file:
-        source = file.read()
-    return compile(source, path, "exec", dont_inherit=True)
-
-
-def live_functions(module: types.ModuleType) -> dict[str, types.CodeType]:
-    """Collect the code of every function and method that the module defines under its own name.
-
-    Functions that a recorder of ours wraps are looked at behind the wrapper. What was imported from
-    elsewhere is left out, unless it took the place of a name that the module's file defines.
-    """
-    found: dict[str, types.CodeType] = {}
-    for name, value in list(vars(module).items()):
-        _collect(name, value, module.__name__, found)
+            found |= nested_digests(constant)
     return found
 
 
-def _collect(name: str, value: Any, owner: str, found: dict[str, types.CodeType]) -> None:  # noqa: ANN401 - any attribute
-    value = getattr(value, "__abtest_wrapped__", value)
-    if isinstance(value, (staticmethod, classmethod)):
-        value = value.__func__
-    if isinstance(value, property):
-        for part in ("fget", "fset", "fdel"):
-            _collect(name + "." + part, getattr(value, part), owner, found)
-    elif isinstance(value, types.FunctionType):
-        found[name] = value.__code__
-    elif isinstance(value, type) and value.__module__ == owner:
-        for inner, attribute in list(vars(value).items()):
-            _collect(name + "." + inner, attribute, owner, found)
+def compile_source(source: bytes, path: str) -> types.CodeType:
+    """Compile as the import system does, past every cache."""
+    return compile(source, path, "exec", dont_inherit=True)
+
+
+def live_functions(
+    module: types.ModuleType, unwrap: Unwrap = lambda value: value
+) -> dict[str, types.CodeType]:
+    """Collect the code that every name of a module leads to now: functions, and methods of its own classes.
+
+    Args:
+        unwrap: gives the original behind a wrapper of ours, anything else as it is. Wrappers of others stay:
+            what they hide is not what is called.
+
+    Returns:
+        Dotted name (`decode`, `Cache.append`, `Cache.size.fget`) to code object.
+    """
+    found: dict[str, types.CodeType] = {}
+    _Walk(module.__name__, unwrap, found).names("", dict(vars(module)))
+    return found
+
+
+class _Walk:
+    def __init__(self, owner: str, unwrap: Unwrap, found: dict[str, types.CodeType]) -> None:
+        self._owner = owner
+        self._unwrap = unwrap
+        self._found = found
+        self._classes: set[int] = set()
+
+    def names(self, prefix: str, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            self._visit(prefix + name, value)
+
+    def _visit(self, name: str, value: Any) -> None:  # noqa: ANN401 - any attribute
+        if isinstance(value, (staticmethod, classmethod)):
+            value = value.__func__
+        value = self._unwrap(value)
+        if isinstance(value, property):
+            for part in ("fget", "fset", "fdel"):
+                self._visit(f"{name}.{part}", getattr(value, part))
+        elif isinstance(value, types.FunctionType):
+            self._found[name] = value.__code__
+        elif (
+            isinstance(value, type)
+            and value.__module__ == self._owner
+            and id(value) not in self._classes
+        ):
+            self._classes.add(id(value))
+            self.names(name + ".", dict(vars(value)))

@@ -5,15 +5,49 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
-SKIPPED = {"ABTEST_REQUEST", "PWD", "OLDPWD", "SHLVL", "_", "HOSTNAME"}
+if TYPE_CHECKING:
+    from abtest.probe.request import Request
+
+SKIPPED = {
+    "ABTEST_REQUEST",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "_",
+    "HOSTNAME",
+}  # differ between trials by nature
+PROBE_SITE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def facts(request: Request) -> dict[str, str]:
+    """Collect them, flat, before the engine has had a chance to change any.
+
+    Folders that differ between trials by nature are replaced by their meaning.
+    """
+    system = os.uname()
+    found = {
+        "python": sys.version,
+        "platform.machine": system.machine,
+        "platform.release": system.release,
+        "cpu_count": str(len(os.sched_getaffinity(0))),
+        "distributions": distributions_sha256(),
+        "argv": json.dumps(getattr(sys, "orig_argv", [sys.executable, *sys.argv])),
+        "engine.kind": request.engine.kind,
+        "engine.args": json.dumps(request.engine.args, sort_keys=True),
+        "engine.tensor_parallel": str(request.engine.tensor_parallel),
+    }
+    for name, value in os.environ.items():
+        if name not in SKIPPED and name not in request.hide_env:
+            found[f"env.{name}"] = _without_site(value) if name == "PYTHONPATH" else value
+    folders = _folders(request.out)
+    return {name: _normalised(value, folders) for name, value in found.items()}
 
 
 def distributions_sha256() -> str:
-    """Hash the installed distributions' names and versions, read from their folders' names."""
+    """Hash the installed distributions' names and versions, read from the names of their folders."""
     found: set[str] = set()
     for folder in sys.path:
         try:
@@ -24,31 +58,27 @@ def distributions_sha256() -> str:
     return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
 
 
-def facts(request: dict[str, Any], version: str) -> dict[str, str]:
-    """Collect them, flat; folders that differ between trials by nature are replaced by their meaning."""
-    engine = request["engine"]
-    found = {
-        "python": sys.version,
-        "platform.machine": platform.machine(),
-        "platform.release": platform.release(),
-        "cpu_count": str(len(os.sched_getaffinity(0))),
-        "distributions": distributions_sha256(),
-        "engine.kind": str(engine["kind"]),
-        "engine.version": version,
-        "engine.args": json.dumps(engine["args"], sort_keys=True),
-        "engine.tensor_parallel": str(engine["tensor_parallel"]),
-    }
-    hidden = set(request.get("hide_env") or ()) | SKIPPED
-    for name, value in os.environ.items():
-        if name not in hidden:
-            found[f"env.{name}"] = _normalised(value, request["out"])
-    return found
+def _without_site(value: str) -> str:
+    kept = [
+        part for part in value.split(os.pathsep) if not part or os.path.abspath(part) != PROBE_SITE
+    ]
+    return os.pathsep.join(kept)
 
 
-def _normalised(value: str, out: str) -> str:
-    folders = [(out, "<out>"), (os.environ.get("ABTEST_SANDBOX"), "<sandbox>")]
-    folders += [(os.environ.get("TMPDIR"), "<tmp>"), (os.environ.get("HOME"), "<home>")]
-    for folder, meaning in folders:
-        if folder and len(folder) > 1:
-            value = value.replace(folder, meaning)
+def _folders(out: str) -> list[tuple[str, str]]:
+    """Longest first: a temporary folder may lie inside the home folder."""
+    named = [
+        (out, "<out>"),
+        (os.environ.get("ABTEST_SANDBOX", ""), "<sandbox>"),
+        (os.environ.get("TMPDIR", ""), "<tmp>"),
+        (os.environ.get("HOME", ""), "<home>"),
+    ]
+    return sorted(
+        ((path, word) for path, word in named if len(path) > 1), key=lambda one: -len(one[0])
+    )
+
+
+def _normalised(value: str, folders: list[tuple[str, str]]) -> str:
+    for path, word in folders:
+        value = value.replace(path, word)
     return value

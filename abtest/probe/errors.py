@@ -1,5 +1,7 @@
 """What can go wrong in a trial, by name; `invalid` means that the set-up is wrong, `failed` that it broke."""
 
+from __future__ import annotations
+
 
 class ProbeError(Exception):
     """A trial that cannot be trusted.

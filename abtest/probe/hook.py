@@ -1,101 +1,150 @@
-"""The import hook: every process of the sandbox compiles the target from its source, and remembers the code.
+"""The import hook: every process of the sandbox compiles the targets from source and remembers the code it ran.
 
-Installed by `sitecustomize` before anything of the engine is imported. It bypasses every bytecode cache for
-the target, so that a stale cache can neither be used nor written, and wraps the route function.
+Installed by `sitecustomize` before anything of the engine is imported. It passes every bytecode cache by,
+so that a stale one can neither be used nor written, and wraps the route function right after its module ran.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import os
 import sys
-import types
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
-from abtest.probe.code import digest
-from abtest.probe.recorder import Recorder
+from abtest.probe.code import digest, live_functions
+from abtest.probe.recorder import Recorder, original
+
+if TYPE_CHECKING:
+    import types
+
+    from abtest.probe.request import Routes
+
+
+class Load(NamedTuple):
+    """One import of a target, as the hook saw it.
+
+    Args:
+        module: the name it was imported by.
+        code: digest of the very code object that was run.
+        source_sha256: hash of the bytes that it was compiled from.
+        functions: digest of every function that the module's names led to when its import was done.
+    """
+
+    module: str
+    code: str
+    source_sha256: str
+    functions: dict[str, str]
 
 
 class Hook:
     """What one process knows of its targets."""
 
-    def __init__(self, targets: Sequence[str], routes: dict[str, Any] | None) -> None:
-        self.targets = list(targets)
+    def __init__(self, targets: Sequence[str], routes: Routes | None) -> None:
         self.late: list[str] = []
-        self.loaded: dict[str, str] = {}  # target -> digest of the module's code object
-        self.modules: dict[str, types.ModuleType] = {}
-        self.at = routes["at"] if routes else None
-        self.recorder = Recorder(routes["record"]) if routes else None
+        self.loads: dict[str, Load] = {}
+        self.routes = routes
+        self.recorder = None if routes is None else Recorder(routes.record)
+        self._modules = {
+            module_name(target): target for target in targets if not os.path.isabs(target)
+        }
+        self._paths = {
+            os.path.realpath(target): target for target in targets if os.path.isabs(target)
+        }
+        self._tails = {_module_tail(path) for path in self._paths}
 
-    def module_loaded(self, target: str, module: types.ModuleType) -> None:
-        """Wrap the route function, before anybody can import it from the module."""
-        self.modules[target] = module
-        if self.recorder is None or self.at is None:
-            return
-        owner, _, name = self.at.partition(":")
-        if owner == module.__name__:
-            function = getattr(module, name, None)
-            if isinstance(function, types.FunctionType):
-                setattr(module, name, self.recorder.wrap(function))
-            else:
-                self.recorder.faults.append(f"{self.at} is not a function of the loaded module")
+    def wants(self, fullname: str) -> bool:
+        """Tell cheaply whether a module may be a target or the route's module."""
+        if fullname in self._modules or (
+            self.routes is not None and fullname == self.routes.module
+        ):
+            return True
+        return bool(self._tails) and fullname.rpartition(".")[2] in self._tails
+
+    def target_of(self, fullname: str, path: str | None) -> str | None:
+        """Name the target that a module is, None if it is none."""
+        named = self._modules.get(fullname)
+        if named is None and path and self._paths:
+            return self._paths.get(os.path.realpath(path))
+        return named
+
+    def note_late(self) -> None:
+        """Remember targets that were imported before this hook: nobody saw what code they run."""
+        for name, module in list(sys.modules.items()):
+            if self.wants(name):
+                path = getattr(module, "__file__", None)
+                target = self.target_of(name, path)
+                if target is not None or (self.routes is not None and name == self.routes.module):
+                    self.late.append(target or name)
+
+    def done(
+        self, module: types.ModuleType, target: str | None, code: str, source_sha256: str
+    ) -> None:
+        """Take note of a module that has just run, then wrap the route function if it lives there."""
+        if target is not None:
+            functions = {
+                name: digest(live) for name, live in live_functions(module, original).items()
+            }
+            self.loads[target] = Load(module.__name__, code, source_sha256, functions)
+        if (
+            self.recorder is not None
+            and self.routes is not None
+            and self.routes.module == module.__name__
+        ):
+            self.recorder.attach(module, self.routes.function)
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """The normal source loader, without its caches."""
+    """The normal source loader; for a target, without its caches."""
 
-    def __init__(self, fullname: str, path: str, target: str, hook: Hook) -> None:
+    def __init__(self, fullname: str, path: str, target: str | None, hook: Hook) -> None:
         super().__init__(fullname, path)
         self._target = target
         self._hook = hook
+        self._seen = ("", "")
 
-    def get_code(self, fullname: str) -> types.CodeType:
+    def get_code(self, fullname: str) -> types.CodeType | None:
+        if self._target is None:
+            return super().get_code(fullname)
         path = self.get_filename(fullname)
-        code = self.source_to_code(self.get_data(path), path)
-        self._hook.loaded[self._target] = digest(code)
+        source = self.get_data(path)
+        code: types.CodeType = self.source_to_code(source, path)
+        self._seen = (digest(code), hashlib.sha256(source).hexdigest())
         return code
 
     def exec_module(self, module: types.ModuleType) -> None:
         super().exec_module(module)
-        self._hook.module_loaded(self._target, module)
+        self._hook.done(module, self._target, *self._seen)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class Finder(importlib.abc.MetaPathFinder):
     """Asks the finders behind it, then takes over the loading of targets."""
 
     def __init__(self, hook: Hook) -> None:
-        self._hook = hook
-        self._modules = {
-            module_name(target): target for target in hook.targets if not os.path.isabs(target)
-        }
-        self._paths = {
-            os.path.realpath(target): target for target in hook.targets if os.path.isabs(target)
-        }
+        self.hook = hook
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: types.ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in self._modules and not self._paths:
+        if not self.hook.wants(fullname):
             return None
-        spec = self._from_the_others(fullname, path, target)
+        spec = self._ask_the_others(fullname, path, target)
         if (
             spec is None
             or not spec.origin
             or not isinstance(spec.loader, importlib.machinery.SourceFileLoader)
         ):
-            return spec
-        name = self._modules.get(fullname) or self._paths.get(os.path.realpath(spec.origin))
-        if name is not None:
-            spec.loader = _Loader(fullname, spec.origin, name, self._hook)
-            spec.cached = None
+            return spec  # a compiled module: its own loader runs it, and identity says that nobody saw its source
+        named = self.hook.target_of(fullname, spec.origin)
+        if named is not None or (
+            self.hook.routes is not None and fullname == self.hook.routes.module
+        ):
+            spec.loader = _Loader(fullname, spec.origin, named, self.hook)
+            spec.cached = spec.cached if named is None else None
         return spec
 
-    def _from_the_others(
+    def _ask_the_others(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None
     ) -> importlib.machinery.ModuleSpec | None:
         for finder in sys.meta_path:
@@ -108,33 +157,37 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def module_name(target: str) -> str:
-    """Turn `pkg/ops/kernel.py` into `pkg.ops.kernel`, and `pkg/__init__.py` into `pkg`."""
-    stem = target[: -len(".py")] if target.endswith(".py") else target
-    parts = [part for part in stem.split("/") if part]
+    """Turn a relative target into the module's name.
+
+    >>> module_name("pkg/ops/kernel.py"), module_name("pkg/__init__.py")
+    ('pkg.ops.kernel', 'pkg')
+    """
+    parts = [part for part in os.path.splitext(target)[0].split("/") if part]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-_installed: Hook | None = None
-problem: str | None = None  # why the hook could not be installed in this process
+def _module_tail(path: str) -> str:
+    folder, name = os.path.split(path)
+    stem = name.partition(".")[0]
+    return os.path.basename(folder) if stem == "__init__" else stem
 
 
-def install(targets: Sequence[str], routes: dict[str, Any] | None) -> Hook:
-    """Install the hook in this process; a target that is loaded already is remembered as late."""
-    global _installed  # noqa: PLW0603 - one hook per process, like sys.meta_path itself
+def install(targets: Sequence[str], routes: Routes | None) -> Hook:
+    """Put the hook first in this process; a target that is loaded already is remembered as late."""
     hook = Hook(targets, routes)
-    real = {os.path.realpath(target) for target in hook.targets if os.path.isabs(target)}
-    for target in hook.targets:
-        if not os.path.isabs(target) and module_name(target) in sys.modules:
-            hook.late.append(target)
-    for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None)
-        if real and path and os.path.realpath(path) in real:
-            hook.late.append(path)
-    sys.meta_path.insert(0, _Finder(hook))
-    _installed = hook
+    hook.note_late()
+    sys.meta_path.insert(0, Finder(hook))
     return hook
+
+
+def uninstall() -> None:
+    """Take every hook of ours out of this process; modules that were loaded through it stay."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
 
 
 def installed() -> Hook | None:
     """Return this process's hook, None where there is none."""
-    return _installed
+    for finder in sys.meta_path:
+        if isinstance(finder, Finder):
+            return finder.hook
+    return None

@@ -5,118 +5,117 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any
 
-from abtest.probe.code import compile_file, digest, live_functions, nested_digests
+from abtest.probe.code import compile_source, digest, live_functions, nested_digests
 from abtest.probe.hook import module_name
+from abtest.probe.recorder import original
 
 if TYPE_CHECKING:
     import types
 
-    from abtest.probe.hook import Hook
+    from abtest.probe.hook import Hook, Load
+
+UNSEEN = "unseen"  # stands for the digest of code that was loaded where no hook of ours looked
 
 
-def hashes(path: str) -> tuple[str, str]:
-    """Hash one file: (md5, sha256)."""
-    with open(path, "rb") as file:
-        content = file.read()
-    try:
-        md5 = hashlib.md5(content, usedforsecurity=False)  # type: ignore[call-arg,unused-ignore]  # 3.9 and newer
-    except TypeError:
-        md5 = hashlib.md5(content)
-    return md5.hexdigest(), hashlib.sha256(content).hexdigest()
-
-
-def module_of(target: str, hook: Hook | None) -> types.ModuleType | None:
-    """Find the loaded module of a target in this process, None if it was never imported."""
-    if hook is not None and target in hook.modules:
-        return hook.modules[target]
-    if os.path.isabs(target):
-        real = os.path.realpath(target)
-        for module in list(sys.modules.values()):
-            if os.path.realpath(getattr(module, "__file__", None) or "") == real:
-                return module
-        return None
-    return sys.modules.get(module_name(target))
-
-
-def describe(target: str, when: str, hook: Hook | None) -> dict[str, Any] | None:
+def report(target: str, when: str, hook: Hook | None) -> dict[str, Any] | None:
     """Describe the target as this process runs it; None if it was never imported here.
 
-    `match` holds only if the module's own code object, where the hook saw it, and every function that is
-    live in the module now are among the code objects that the file at `path` compiles to.
+    `match` holds only if the hook saw the module's code object, that code is what the file at `path` compiles
+    to now, and no function is live in the module that neither the file holds nor its import put there.
+
+    Beside the agreed keys: `unseen` (imported before or around the hook), `changed` (the file is not the one
+    that was imported), `strange` (names that lead to other code), `unreadable` (why there is no compile).
     """
-    module = module_of(target, hook)
+    load = None if hook is None else hook.loads.get(target)
+    module = module_of(target, load)
     path = getattr(module, "__file__", None)
     if module is None or not path:
         return None
-    md5, sha256 = hashes(path)
-    compiled = compile_file(path)
-    known = nested_digests(compiled)
-    live = {name: digest(code) for name, code in live_functions(module).items()}
-    own = {
-        name: value
-        for name, value in live.items()
-        if _is_own(module, name, path, compiled.co_names)
-    }
-    strange = sorted(name for name, value in own.items() if value not in known)
-    seen = hook.loaded.get(target) if hook is not None else None
-    whole = digest(compiled)
+    content, unreadable = _content(path)
+    compiled_code, known = _compiled(content, path)
+    strange = strangers(module, path, known, load)
     return {
         "pid": os.getpid(),
         "when": when,
         "target": target,
         "path": path,
-        "md5": md5,
-        "sha256": sha256,
-        "loaded_code": seen or _combined(own),
-        "compiled_code": whole
-        if seen
-        else _combined({name: value for name, value in own.items() if value in known}),
-        "match": not strange and (seen is None or seen == whole) and bool(own or seen),
-        "strange": strange,
-        "copies": copies(target, path),
+        "md5": hashlib.md5(content).hexdigest(),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "loaded_code": load.code if load else UNSEEN,
+        "compiled_code": compiled_code,
+        "match": load is not None and load.code == compiled_code and not strange,
+        "copies": copies(target if not os.path.isabs(target) else _relative(module), path),
         "pycache_prefix": sys.pycache_prefix,
         "triton": None,
+        "unseen": load is None,
+        "changed": load is not None and load.source_sha256 != hashlib.sha256(content).hexdigest(),
+        "strange": strange,
+        "unreadable": unreadable,
     }
 
 
-def _is_own(module: types.ModuleType, name: str, path: str, names: Sequence[str]) -> bool:
-    """Tell the file's own functions, and anything that took the place of one, from what it imports."""
-    top = name.split(".", maxsplit=1)[0]
-    value = getattr(module, top, None)
-    value = getattr(value, "__abtest_wrapped__", value)
-    code = getattr(value, "__code__", None)
-    if code is not None and os.path.realpath(code.co_filename) == os.path.realpath(path):
-        return True
-    return getattr(value, "__module__", None) == module.__name__ or (
-        top in names and top in _defined_names(path)
-    )
+def module_of(target: str, load: Load | None) -> types.ModuleType | None:
+    """Find the loaded module of a target in this process, None if it was never imported."""
+    if load is not None:
+        return sys.modules.get(load.module)
+    if not os.path.isabs(target):
+        return sys.modules.get(module_name(target))
+    real = os.path.realpath(target)
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if path and os.path.realpath(path) == real:
+            return module
+    return None
 
 
-def _defined_names(path: str) -> set[str]:
-    """Names that the file defines by def or class at its top level."""
-    import ast
+def strangers(module: types.ModuleType, path: str, known: set[str], load: Load | None) -> list[str]:
+    """Name what leads to code that is not the file's.
 
-    with open(path, "rb") as file:
-        tree = ast.parse(file.read())
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return {node.name for node in tree.body if isinstance(node, kinds)}
+    Code that other modules put there while the target was imported (decorators, generated methods, imported
+    functions) is as it should be as long as it stays the same; code that claims the file must be in the file.
+    """
+    at_import = {} if load is None else load.functions
+    live = live_functions(module, original)
+    found = [name for name in at_import if name not in live]
+    for name, code in live.items():
+        now = digest(code)
+        if now in known:
+            continue
+        foreign = os.path.realpath(code.co_filename) != os.path.realpath(path)
+        if not foreign or at_import.get(name, now) != now:
+            found.append(name)
+    return sorted(found)
 
 
-def _combined(digests: dict[str, str]) -> str:
-    text = "\n".join(f"{name} {value}" for name, value in sorted(digests.items()))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def copies(target: str, used: str) -> list[str]:
+def copies(relative: str, used: str) -> list[str]:
     """List other files on the import path that bear the target's name: a patch may have landed in one of them."""
-    if os.path.isabs(target):
-        return []
-    found: list[str] = []
+    found: dict[str, str] = {}
     mine = os.path.realpath(used)
     for folder in sys.path:
-        path = os.path.join(folder or ".", target)
-        if os.path.isfile(path) and os.path.realpath(path) != mine and path not in found:
-            found.append(os.path.abspath(path))
-    return found
+        path = os.path.abspath(os.path.join(folder or ".", relative))
+        if os.path.isfile(path) and os.path.realpath(path) != mine:
+            found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
+
+
+def _relative(module: types.ModuleType) -> str:
+    path = module.__name__.replace(".", "/")
+    return f"{path}/__init__.py" if hasattr(module, "__path__") else f"{path}.py"
+
+
+def _content(path: str) -> tuple[bytes, str | None]:
+    try:
+        with open(path, "rb") as file:
+            return file.read(), None
+    except OSError as error:
+        return b"", f"{type(error).__name__}: {error}"
+
+
+def _compiled(content: bytes, path: str) -> tuple[str, set[str]]:
+    try:
+        code = compile_source(content, path)
+    except (SyntaxError, ValueError) as error:  # a file that is no Python source, or no longer
+        return f"{type(error).__name__}: {error}", set()
+    return digest(code), nested_digests(code)

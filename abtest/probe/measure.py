@@ -1,24 +1,26 @@
-"""The timed part: warm-up of both lengths by the same path, then interleaved pairs; every single time is kept."""
+"""The timed part: warm-up and pairs go through the same code; every single time is kept."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
 
 from abtest.probe.engines import Generation
 from abtest.probe.errors import failed, invalid
 
-
-class Timed:
-    """One generation with its wall time in seconds."""
-
-    def __init__(self, seconds: float, generation: Generation) -> None:
-        self.seconds = seconds
-        self.generation = generation
+if TYPE_CHECKING:
+    from abtest.probe.engines import Adapter
 
 
-def timed(adapter: Any, prompts: list[list[int]], count: int) -> Timed:  # noqa: ANN401 - an adapter
+class Timed(NamedTuple):
+    """One generation with its wall time."""
+
+    seconds: float
+    generation: Generation
+
+
+def timed(adapter: Adapter, prompts: list[list[int]], count: int) -> Timed:
     """Generate once, by the clock, and check that exactly what was asked for was done.
 
     Raises:
@@ -27,7 +29,7 @@ def timed(adapter: Any, prompts: list[list[int]], count: int) -> Timed:  # noqa:
     start_s = time.perf_counter()
     try:
         generation = adapter.generate(prompts, count)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise failed("engine-error", f"{type(error).__name__}: {error}") from error
     seconds = time.perf_counter() - start_s
     _check_counts(generation, prompts, count)
@@ -39,15 +41,15 @@ def _check_counts(generation: Generation, prompts: list[list[int]], count: int) 
     if produced != [count] * len(prompts):
         raise invalid(
             "wrong-token-count",
-            f"asked for {count} tokens per sequence, the engine made {produced}",
+            f"asked for {count} tokens per sequence, the engine made {produced}: is EOS ignored?",
         )
     lengths = [len(prompt) for prompt in prompts]
-    if list(generation.prompt_tokens) != lengths:
+    if generation.prompt_tokens != lengths:
         raise invalid(
             "wrong-prompt-length",
             f"prompts of {lengths} tokens, the engine counted {generation.prompt_tokens}",
         )
-    if any(generation.cached_tokens):
+    if generation.cached_tokens != [0] * len(prompts):  # no reading is not a pass
         raise invalid(
             "prefix-cache-hit",
             f"{generation.cached_tokens} prompt tokens came from a prefix cache: switch it off",
@@ -55,16 +57,12 @@ def _check_counts(generation: Generation, prompts: list[list[int]], count: int) 
 
 
 def pair(
-    adapter: Any,  # noqa: ANN401 - an adapter
-    prompts: list[list[int]],
-    tokens: list[int],
-    *,
-    long_first: bool,
+    adapter: Adapter, prompts: list[list[int]], tokens: tuple[int, int], *, long_first: bool
 ) -> tuple[dict[str, Any], Timed]:
     """Measure one (T_short, T_long) pair; returns it with the long generation."""
-    order = list(reversed(tokens)) if long_first else list(tokens)
+    order = reversed(tokens) if long_first else tokens
     made = {count: timed(adapter, prompts, count) for count in order}
-    short, long = made[tokens[0]], made[tokens[1]]
+    short, long = (made[count] for count in tokens)
     return {
         "t_short_s": short.seconds,
         "t_long_s": long.seconds,
@@ -73,25 +71,15 @@ def pair(
 
 
 def pairs(
-    adapter: Any,  # noqa: ANN401 - an adapter
-    prompts: list[list[int]],
-    tokens: list[int],
-    count: int,
-    progress: Callable[[int, int], None],
-) -> tuple[list[dict[str, Any]], list[Timed]]:
-    """Measure interleaved pairs: short, long | long, short | ... so that a linear drift cancels."""
-    found: list[dict[str, Any]] = []
-    longs: list[Timed] = []
+    adapter: Adapter, prompts: list[list[int]], tokens: tuple[int, int], count: int
+) -> Iterator[tuple[dict[str, Any], Timed]]:
+    """Measure interleaved pairs, short first, long first, and so on, so that a linear drift cancels."""
     for number in range(count):
-        measured, long = pair(adapter, prompts, tokens, long_first=number % 2 == 1)
-        found.append(measured)
-        longs.append(long)
-        progress(number + 1, count)
-    return found, longs
+        yield pair(adapter, prompts, tokens, long_first=number % 2 == 1)
 
 
-def token_times(longs: list[Timed], tokens: list[int]) -> list[float]:
-    """Time per token inside each long request, from its time stamps: the same tokens, no prefill in it."""
+def token_times(longs: list[Timed], tokens: tuple[int, int]) -> list[float]:
+    """Seconds per token inside each long request, from its stamps: the same tokens, no prefill in it."""
     short, long = tokens
     stamps = [made.generation.token_times_s for made in longs]
     if any(len(one) != long for one in stamps):
@@ -107,5 +95,6 @@ def outputs(longs: list[Timed]) -> tuple[dict[str, Any], list[str]]:
 
 
 def ids_sha256(sequences: list[list[int]]) -> str:
+    """Hash token ids, per sequence."""
     text = "|".join(",".join(map(str, ids)) for ids in sequences)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,37 +1,46 @@
 """Installs the import hook in every Python process of the sandbox, then lets the image's own file have its turn."""
 
+from __future__ import annotations
+
 import os
 import sys
 
+FAILURE: str | None = None  # why the hook is not in place; the worker's own report says it
 
-def _install() -> None:
-    request = os.environ.get("ABTEST_REQUEST")
-    if not request:
-        return
-    from abtest.probe import hook
 
+def _install() -> str | None:
+    path = os.environ.get("ABTEST_REQUEST")
+    if not path:
+        return None
     try:
-        import json
+        from abtest.probe import hook, request
 
-        with open(request, encoding="utf-8") as file:
-            body = json.load(file)
-        if body.get("mode") == "trial":
-            hook.install(body["targets"], body.get("routes"))
-    except Exception as error:  # noqa: BLE001 - the worker's own report says it; Python would only print it
-        hook.problem = f"{type(error).__name__}: {error}"
+        asked = request.read(path)
+        if asked.mode == "trial":
+            hook.install(asked.targets, asked.routes)
+    except Exception as error:  # noqa: BLE001 - whatever it is, this process must start and tell it
+        return f"{type(error).__name__}: {error}"
+    return None
 
 
 def _chain() -> None:
     """Run the next `sitecustomize` on the path: ours must not hide the image's."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
     here = os.path.dirname(os.path.abspath(__file__))
-    for folder in sys.path:
-        path = os.path.join(folder or ".", "sitecustomize.py")
-        if os.path.abspath(folder or ".") != here and os.path.isfile(path):
-            with open(path, "rb") as file:
-                code = compile(file.read(), path, "exec")
-            exec(code, {"__name__": "sitecustomize", "__file__": path})
-            return
+    folders = [os.path.abspath(folder or ".") for folder in sys.path]
+    if here not in folders:
+        return
+    spec = PathFinder.find_spec("sitecustomize", folders[folders.index(here) + 1 :])
+    if spec is None or spec.loader is None:
+        return
+    try:
+        spec.loader.exec_module(module_from_spec(spec))
+    except Exception as error:  # noqa: BLE001 - as `site` does: say it and go on
+        print(f"sitecustomize {spec.origin}: {type(error).__name__}: {error}", file=sys.stderr)
 
 
-_install()
-_chain()
+if __name__ == "sitecustomize":  # not when a test or a tool imports this file for its own sake
+    FAILURE = _install()
+    _chain()

@@ -7,26 +7,29 @@ import hashlib
 import importlib.util
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from abtest.probe.environment import distributions_sha256
 from abtest.probe.errors import failed, invalid
 from abtest.probe.hook import module_name
-from abtest.probe.identity import copies, hashes
+from abtest.probe.identity import copies
+
+if TYPE_CHECKING:
+    from abtest.probe.request import Request
 
 MOST_BYTES = 16 << 20
 
 
-def survey(request: dict[str, Any]) -> dict[str, Any]:
+def survey(asked: Request) -> dict[str, Any]:
     """Find every target without importing it, and fingerprint the image.
 
     Raises:
         ProbeError: a target is missing or no regular file.
     """
-    targets = [_target(name) for name in request["targets"]]
+    targets = [_target(name) for name in asked.targets]
     roots = sorted({target["package_root"] for target in targets})
     return {
-        "nonce": _nonce(request.get("nonce")),
+        "nonce": _nonce(asked.nonce),
         "python": {"executable": sys.executable, "version": sys.version.split()[0]},
         "targets": targets,
         "fingerprint": {
@@ -58,17 +61,17 @@ def _target(name: str) -> dict[str, Any]:
         raise invalid("target-missing", f"{name}: {path} is not a regular file in this image")
     if os.path.getsize(path) > MOST_BYTES:
         raise invalid("target-missing", f"{name}: {path} is larger than {MOST_BYTES} bytes")
-    md5, sha256 = hashes(path)
     with open(path, "rb") as file:
         content = file.read()
+    root = _package_root(path, name)
     return {
         "target": name,
         "path": path,
-        "package_root": _root(name, path),
-        "md5": md5,
-        "sha256": sha256,
+        "package_root": root,
+        "md5": hashlib.md5(content).hexdigest(),
+        "sha256": hashlib.sha256(content).hexdigest(),
         "content_b64": base64.b64encode(content).decode(),
-        "copies": copies(name, path),
+        "copies": copies(os.path.relpath(path, os.path.dirname(root)), path),
     }
 
 
@@ -89,9 +92,13 @@ def _locate(name: str) -> str:
     return found[0] if found else os.path.join(os.path.dirname(places[0]), name)
 
 
-def _root(name: str, path: str) -> str:
-    depth = 0 if os.path.isabs(name) else name.count("/")
-    for _ in range(depth):
+def _package_root(path: str, name: str) -> str:
+    """Find the top-level package that a file lies in; a file outside of any package is its own root."""
+    if not os.path.isabs(name):
+        for _ in range(name.count("/")):
+            path = os.path.dirname(path)
+        return path
+    while os.path.isfile(os.path.join(os.path.dirname(path), "__init__.py")):
         path = os.path.dirname(path)
     return path
 
@@ -100,7 +107,7 @@ def tree_sha256(root: str) -> str:
     """Hash a package's files by relative path and content, bytecode left out; one file hashes as itself."""
     hasher = hashlib.sha256()
     if os.path.isfile(root):
-        return hashes(root)[1]
+        return str(_sha256(root).hexdigest())
     for folder, names, files in os.walk(root):
         names[:] = sorted(name for name in names if name != "__pycache__")
         for name in sorted(files):
@@ -109,8 +116,18 @@ def tree_sha256(root: str) -> str:
                 hasher.update(
                     os.path.relpath(path, root).encode("utf-8", "surrogateescape") + b"\0"
                 )
-                hasher.update(hashes(path)[1].encode())
+                hasher.update(_sha256(path).digest())
     return hasher.hexdigest()
+
+
+def _sha256(path: str) -> Any:  # noqa: ANN401 - hashlib's own type has no public name
+    hasher = hashlib.sha256()
+    with open(path, "rb") as file:
+        while True:
+            block = file.read(1 << 20)
+            if not block:
+                return hasher
+            hasher.update(block)
 
 
 def _os_release() -> str:

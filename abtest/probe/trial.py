@@ -1,160 +1,120 @@
-"""One trial, as named steps: import, start, prove, warm up, prove, measure, prove, close."""
+"""One trial, as named steps: import, start, look for the hook, warm up, measure between two proofs, close."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from abtest.probe import measure
 from abtest.probe.engines import load
 from abtest.probe.environment import facts
-from abtest.probe.errors import failed, invalid
-from abtest.probe.outbox import Marks
+from abtest.probe.errors import failed
+from abtest.probe.evidence import Evidence
+
+if TYPE_CHECKING:
+    from abtest.probe.engines import Adapter
+    from abtest.probe.outbox import Marks
+    from abtest.probe.request import Request
 
 
 class Trial:
     """Runs the steps and gathers the report; what was gathered before an error is kept."""
 
-    def __init__(self, request: dict[str, Any], marks: Marks) -> None:
-        self.request = request
-        self.report: dict[str, Any] = {"tokens": request["tokens"], "flags": []}
+    def __init__(self, asked: Request, marks: Marks) -> None:
+        self.report: dict[str, Any] = {
+            "trial": asked.trial,
+            "phases_s": marks.phases_s,
+            "tokens": list(asked.tokens),
+            "warmup": None,
+            "pairs": [],
+            "token_s_per_token": [],
+            "outputs": None,
+            "prompt": None,
+            "identity": [],
+            "routes": [],
+            "environment": facts(asked),
+            "flags": [],
+            "worker_pids": [],
+        }
+        self._asked = asked
         self._marks = marks
-        self._adapter: Any = None
 
     def run(self) -> None:
-        """Run every step in order.
+        """Run every step in order, and close the engine at any end.
 
         Raises:
-            ProbeError: the first thing that went wrong.
+            ProbeError: the first thing that went wrong, with the phase that it went wrong in.
         """
-        steps = (
-            ("import", self._import),
-            ("init", self._start),
-            ("identity", self._check_hooks),
-            ("warmup", self._warm_up),
-            ("measure", self._measure),
-        )
+        self._marks.enter("import")
+        adapter = load(self._asked)
+        self.report["environment"]["engine.version"] = adapter.version
         try:
-            for phase, step in steps:
-                self._marks.enter(phase)
-                step()
+            for phase, step in (
+                ("init", self._start),
+                ("identity", self._find_hooks),
+                ("warmup", self._warm_up),
+                ("identity", self._prove_before),
+                ("measure", self._measure),
+                ("identity", self._prove_after),
+            ):
+                # proofs beside the timing are booked as identity, yet watchers see each phase once
+                self._marks.enter(
+                    phase, announce=step not in (self._prove_before, self._prove_after)
+                )
+                step(adapter)
+        except Exception as error:
+            error.phase = self._marks.phase  # type: ignore[attr-defined]  # teardown is entered before it is told
+            raise
         finally:
             self._marks.enter("teardown")
-            if self._adapter is not None:
-                self._adapter.close()
+            self._close(adapter)
+            self._marks.enter("teardown", announce=False)  # books the time
 
-    def _import(self) -> None:
-        self._adapter = load(self.request)
-
-    def _start(self) -> None:
+    def _start(self, adapter: Adapter) -> None:
         try:
-            self._adapter.start()
-        except Exception as error:
+            adapter.start()
+        except (Exception, SystemExit) as error:
             raise failed("engine-init", f"{type(error).__name__}: {error}") from error
-        self.report["worker_pids"] = self._adapter.worker_pids()
-        self.report["environment"] = facts(self.request, self._adapter.version)
+        self.report["worker_pids"] = adapter.worker_pids()
+        self._evidence = Evidence(self._asked, adapter, self.report)
 
-    def _check_hooks(self) -> None:
-        for rank, status in enumerate(self._ask("status", self._adapter.phase_function)):
-            if not status["hook"]:
-                raise failed(
-                    "recorder-missing",
-                    f"rank {rank} runs without our import hook: {status['problem']}",
-                )
-            if status["late"]:
-                raise failed(
-                    "late-hook", f"rank {rank}: {status['late']} was imported before the hook"
-                )
+    def _find_hooks(self, _adapter: Adapter) -> None:
+        self._evidence.find_hooks()
 
-    def _warm_up(self) -> None:
-        prompts = self._adapter.prompts()
-        self.report["prompt"] = {"sha256": measure.ids_sha256(prompts), "tokens": len(prompts[0])}
-        recording = self.request["routes"] is not None
-        if recording:
-            self._ask("set_recording", True)  # noqa: FBT003 - travels by position
-        warmed, _ = measure.pair(self._adapter, prompts, self.request["tokens"], long_first=False)
-        self.report["warmup"] = warmed
-        if recording:
-            self._ask("set_recording", False)  # noqa: FBT003 - travels by position
-            self._collect_routes()
-
-    def _collect_routes(self) -> None:
-        routes = self.report["routes"] = []
-        for rank, answer in enumerate(self._ask("routes")):
-            routes.extend({"rank": rank, **route} for route in answer["routes"])
-            if answer["faults"]:
-                raise failed(
-                    "recorder-missing", f"rank {rank}: the recorder failed: {answer['faults'][0]}"
-                )
-            if not answer["routes"]:
-                at = self.request["routes"]["at"]
-                raise failed(
-                    "recorder-missing",
-                    f"rank {rank} recorded nothing at {at}: was it ever called there?",
-                )
-
-    def _measure(self) -> None:
-        prompts, tokens = self._adapter.prompts(), self.request["tokens"]
-        self._collect_identity("before")
-        pairs, longs = measure.pairs(
-            self._adapter, prompts, tokens, self.request["pairs"], self._marks.pair
+    def _warm_up(self, adapter: Adapter) -> None:
+        """Warm both lengths by the very path of the pairs; only here routes are recorded."""
+        prompts = adapter.prompts()
+        self._evidence.record(on=True)
+        self.report["warmup"], long = measure.pair(
+            adapter, prompts, self._asked.tokens, long_first=False
         )
-        self._collect_identity("after")
-        self.report["pairs"] = pairs
-        self.report["token_s_per_token"] = measure.token_times(longs, tokens)
-        self.report["outputs"], flags = measure.outputs(longs)
-        self.report["flags"] += flags
-        self._compare_identity()
+        self.report["prompt"] = {
+            "sha256": measure.ids_sha256(prompts),
+            "tokens": long.generation.prompt_tokens[0],
+        }
+        self._evidence.record(on=False)
 
-    def _collect_identity(self, when: str) -> None:
-        found = self.report.setdefault("identity", [])
-        targets = self.request["targets"]
-        for rank, entries in enumerate(self._ask("report", when, targets)):
-            missing = set(targets) - {entry["target"] for entry in entries}
-            if missing:
-                raise invalid(
-                    "target-not-imported",
-                    f"rank {rank} never imported {', '.join(sorted(missing))}",
-                )
-            found.extend({"rank": rank, **entry} for entry in entries)
-            for entry in entries:
-                if not entry["match"]:
-                    strange = ", ".join(entry["strange"]) or "the module itself"
-                    raise invalid(
-                        "code-mismatch",
-                        f"rank {rank}, {when} timing: {strange} is not what {entry['path']} compiles to",
-                    )
+    def _prove_before(self, _adapter: Adapter) -> None:
+        """Identity first: a patched function is the better reason for a silent recorder."""
+        self._evidence.collect_identity("before")
+        self._evidence.collect_routes()
 
-    def _compare_identity(self) -> None:
-        seen: dict[tuple[int, str], str] = {}
-        for entry in self.report["identity"]:
-            key = (entry["rank"], entry["target"])
-            if seen.setdefault(key, entry["sha256"]) != entry["sha256"]:
-                raise invalid(
-                    "file-changed",
-                    f"rank {entry['rank']}: {entry['path']} changed while it was measured",
-                )
+    def _measure(self, adapter: Adapter) -> None:
+        tokens, total = self._asked.tokens, self._asked.pairs
+        longs: list[measure.Timed] = []
+        for measured, long in measure.pairs(adapter, adapter.prompts(), tokens, total):
+            self.report["pairs"].append(measured)
+            longs.append(long)
+            self.report["token_s_per_token"] = measure.token_times(longs, tokens)
+            self.report["outputs"], self.report["flags"] = measure.outputs(longs)
+            self._marks.pair(len(longs), total)
 
-    def _ask(self, name: str, *args: object) -> list[Any]:
-        """Ask every worker; an answer counts only if it comes from a worker's own process."""
+    def _prove_after(self, _adapter: Adapter) -> None:
+        self._evidence.collect_identity("after")
+
+    def _close(self, adapter: Adapter) -> None:
+        """Close the engine; all proofs are in, so a bad close is told by a flag and by the log."""
         try:
-            answers: list[Any] = self._adapter.call_workers(name, *args)
-        except Exception as error:
-            raise failed("rank-silent", f"{name}: {type(error).__name__}: {error}") from error
-        pids = self._adapter.worker_pids()
-        if len(answers) != self.request["engine"]["tensor_parallel"] or len(pids) != len(answers):
-            raise failed("rank-silent", f"{name}: {len(answers)} answers from {len(pids)} workers")
-        for rank, (answer, pid) in enumerate(zip(answers, pids)):
-            if pid not in _pids(answer, pid):
-                raise failed(
-                    "no-worker-evidence",
-                    f"{name}: rank {rank}'s answer does not come from pid {pid}",
-                )
-        return answers
-
-
-def _pids(answer: Any, pid: int) -> set[int]:  # noqa: ANN401 - a dict, a list of dicts or a pid
-    if isinstance(answer, dict):
-        return {answer["pid"]}
-    if isinstance(answer, list):
-        return {entry["pid"] for entry in answer} or {pid}
-    return {answer}
+            adapter.close()
+        except Exception as error:  # noqa: BLE001 - engines raise anything here
+            print(f"closing the engine: {type(error).__name__}: {error}")
+            self.report["flags"] = [*self.report["flags"], "unclean-close"]

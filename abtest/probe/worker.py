@@ -1,34 +1,40 @@
-"""What the engine calls in every worker, by name, on the probe's behalf."""
+"""What the engine calls in every worker, by name, on the probe's behalf; each answer carries its process id."""
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 from typing import Any
 
 from abtest.probe import hook as hooks
-from abtest.probe.identity import describe
+from abtest.probe import identity
 
 
-def status(phase_function: str | None) -> dict[str, Any]:
-    """Tell whether the hook is in place here, and connect the recorder to the engine's own phase."""
+def status(phase_function: str) -> dict[str, Any]:
+    """Tell whether the hook is in place here, and connect the recorder to the engine's own phase.
+
+    Args:
+        phase_function: "module:function" of the engine's adapter.
+    """
     hook = hooks.installed()
-    if hook is not None and hook.recorder is not None and phase_function is not None:
-        hook.recorder.phase_of = _resolve(phase_function)
+    if hook is not None and hook.recorder is not None:
+        module, _, function = phase_function.partition(":")
+        hook.recorder.phase_of = getattr(importlib.import_module(module), function)
     return {
         "pid": os.getpid(),
         "hook": hook is not None,
-        "problem": hooks.problem,
-        "late": [] if hook is None else hook.late,
-        "wrapped": hook is not None and hook.recorder is not None and hook.recorder.wrapped,
+        "problem": _problem(),
+        "late": [] if hook is None else list(hook.late),
     }
 
 
-def set_recording(on: bool) -> int:  # noqa: FBT001 - travels by position through the engine's call
-    """Switch the recorder; returns this process's pid."""
+def set_recording(on: bool) -> dict[str, Any]:  # noqa: FBT001 - travels by position through the engine's call
+    """Switch the recorder."""
     hook = hooks.installed()
     if hook is not None and hook.recorder is not None:
         hook.recorder.on = on
-    return os.getpid()
+    return {"pid": os.getpid()}
 
 
 def routes() -> dict[str, Any]:
@@ -37,19 +43,28 @@ def routes() -> dict[str, Any]:
     recorder = None if hook is None else hook.recorder
     return {
         "pid": os.getpid(),
+        "attached": recorder is not None and recorder.attached,
         "routes": [] if recorder is None else recorder.routes(),
         "faults": [] if recorder is None else list(recorder.faults),
     }
 
 
-def report(when: str, targets: list[str]) -> list[dict[str, Any]]:
+def report(when: str, targets: list[str]) -> dict[str, Any]:
     """Describe every target as this worker runs it; one that was never imported is left out."""
-    described = (describe(target, when, hooks.installed()) for target in targets)
-    return [entry for entry in described if entry is not None]
+    hook = hooks.installed()
+    described = (identity.report(target, when, hook) for target in targets)
+    return {"pid": os.getpid(), "targets": [entry for entry in described if entry is not None]}
 
 
-def _resolve(name: str) -> Any:  # noqa: ANN401 - a function of the engine adapter
-    import importlib
-
-    module, _, function = name.partition(":")
-    return getattr(importlib.import_module(module), function)
+def _problem() -> str | None:
+    """Say why there is no hook in this process, as far as it can be known."""
+    ours = sys.modules.get("sitecustomize")
+    failure = getattr(ours, "FAILURE", None)
+    if failure:
+        return str(failure)
+    if hooks.installed() is not None:
+        return None
+    if not os.environ.get("ABTEST_REQUEST"):
+        return "ABTEST_REQUEST is not set in this process: the engine starts its workers with another environment"
+    place = getattr(ours, "__file__", None)
+    return f"our sitecustomize did not run here (the one in use: {place}); is PYTHONPATH passed on?"

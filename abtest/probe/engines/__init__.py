@@ -1,22 +1,56 @@
-"""Engine adapters, one file each, with one class `Adapter`.
-
-`Adapter(request)` remembers what to start; `start()` starts it; `prompts()` gives the token ids of each
-sequence; `generate(prompts, n)` returns a `Generation`; `call_workers(name, *args)` calls a function in every
-worker and returns the answers in rank order; `worker_pids()`; `close()`; `phase_function` names a function,
-callable in a worker, that tells the phase of the running step; `version` is the engine's own.
-"""
+"""Engine adapters, one file each: a module with a class `Adapter` and a function `current_phase`."""
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from abtest.probe.errors import failed
 
+if TYPE_CHECKING:
+    from typing import Protocol
 
-@dataclass
-class Generation:
+    from abtest.probe.request import Request
+
+    class Adapter(Protocol):
+        """Drives one engine. Making the adapter imports the engine.
+
+        Attributes:
+            version: the engine's own.
+            phase_function: "module:function", called in workers: the phase of the running step
+                ("prefill", "decode", ...).
+        """
+
+        version: str
+        phase_function: str
+
+        def __init__(self, request: Request) -> None: ...
+
+        def start(self) -> None:
+            """Start the engine for the request's depth, batch and tokens: greedy, EOS ignored, no prefix cache."""
+
+        def prompts(self) -> list[list[int]]:
+            """Give the token ids of each sequence: [batch][depth], always the same."""
+
+        def generate(self, prompts: list[list[int]], count: int) -> Generation:
+            """Decode `count` tokens for every prompt."""
+
+        def call_workers(self, name: str, *args: object) -> list[Any]:
+            """Call a function of `abtest.probe.worker` in every worker.
+
+            Raises:
+                TimeoutError: a worker does not answer.
+                Exception: whatever else the engine says.
+            """
+
+        def worker_pids(self) -> list[int]:
+            """List the workers' process ids in rank order."""
+
+        def close(self) -> None:
+            """Stop the engine; does nothing if it never started."""
+
+
+class Generation(NamedTuple):
     """One generation, as the engine itself counted it.
 
     Args:
@@ -32,15 +66,21 @@ class Generation:
     cached_tokens: list[int]
 
 
-def load(request: dict[str, Any]) -> Any:  # noqa: ANN401 - adapters share a form, not a base
-    """Import the adapter of the request's engine kind and make one.
+def load(request: Request) -> Adapter:
+    """Import the adapter of the request's engine kind, and with it the engine.
 
     Raises:
         ProbeError: there is no such adapter, or its engine cannot be imported.
     """
-    kind = request["engine"]["kind"]
+    name = f"{__name__}.{request.engine.kind}"
     try:
-        module = importlib.import_module(f"abtest.probe.engines.{kind}")
-        return module.Adapter(request)
-    except Exception as error:
-        raise failed("engine-import", f"{kind}: {type(error).__name__}: {error}") from error
+        adapter: Adapter = importlib.import_module(name).Adapter(request)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == name:
+            raise failed(
+                "engine-import", f"there is no engine kind {request.engine.kind!r} in this probe"
+            ) from error
+        raise failed(
+            "engine-import", f"{request.engine.kind}: {type(error).__name__}: {error}"
+        ) from error
+    return adapter

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import refengine
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from abtest.probe.engines import Generation
+
+if TYPE_CHECKING:
+    from abtest.probe.request import Request
 
 
 def current_phase() -> str:
@@ -17,29 +19,31 @@ def current_phase() -> str:
 
 
 class Adapter:
-    """Drives `refengine.Engine`."""
+    """Drives `refengine.Engine`; it has no prefix cache, and ignores EOS unless told otherwise."""
 
     phase_function = "abtest.probe.engines.reference:current_phase"
 
-    def __init__(self, request: dict[str, Any]) -> None:
+    def __init__(self, request: Request) -> None:
+        self._package: Any = importlib.import_module("refengine")
+        self.version = str(getattr(self._package, "__version__", "unknown"))
         self._request = request
         self._engine: Any = None
-        self.version = str(getattr(refengine, "__version__", "unknown"))
 
     def start(self) -> None:
-        request = self._request
-        config = refengine.EngineConfig(
-            tensor_parallel=request["engine"]["tensor_parallel"],
-            max_context=request["depth"] + request["tokens"][1] + 1,
-            max_batch=request["batch"],
-            **request["engine"]["args"],
+        asked = self._request
+        own = {
+            "tensor_parallel": asked.engine.tensor_parallel,
+            "max_context": asked.depth + asked.tokens[1],
+            "max_batch": asked.batch,
+        }
+        self._engine = self._package.Engine(
+            self._package.EngineConfig(**{**own, **asked.engine.args})
         )
-        self._engine = refengine.Engine(config)
 
     def prompts(self) -> list[list[int]]:
         return [
-            refengine.default_prompt(self._request["depth"], index)
-            for index in range(self._request["batch"])
+            self._package.default_prompt(self._request.depth, index)
+            for index in range(self._request.batch)
         ]
 
     def generate(self, prompts: list[list[int]], count: int) -> Generation:
@@ -52,7 +56,12 @@ class Adapter:
         )
 
     def call_workers(self, name: str, *args: object) -> list[Any]:
-        return list(self._engine.collective_rpc(f"abtest.probe.worker:{name}", *args))
+        try:
+            return list(self._engine.collective_rpc(f"abtest.probe.worker:{name}", *args))
+        except self._package.EngineError as error:
+            if "is silent" in str(error):
+                raise TimeoutError(str(error)) from error
+            raise
 
     def worker_pids(self) -> list[int]:
         return list(self._engine.worker_pids())
