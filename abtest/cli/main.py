@@ -17,6 +17,7 @@ from abtest.errors import (
     EXIT_INTERNAL,
     EXIT_INTERRUPTED,
     EXIT_OK,
+    EXIT_USAGE,
     AbtestError,
     InfrastructureError,
     UsageError,
@@ -238,21 +239,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _exit_code(error: BaseException) -> int:
     """Tell the user what ended the command, and choose the exit code."""
-    import click
-
     match error:
         case AbtestError():
             _complain(error)
             return error.exit_code
-        case click.exceptions.Abort() | KeyboardInterrupt():
+        case typer.Abort() | KeyboardInterrupt():
             print(
                 "interrupted: the ledger is intact; go on with `abtest run EXPERIMENT --resume latest`",
                 file=sys.stderr,
             )
             return EXIT_INTERRUPTED
-        case click.ClickException():
-            error.show()
-            return error.exit_code
+        case _ if callable(show := getattr(error, "show", None)):  # click's own, whichever copy typer uses
+            show()
+            return EXIT_USAGE
         case BrokenPipeError():
             sys.stderr.close()  # the reader went away: nothing more can be said
             return EXIT_OK

@@ -53,7 +53,7 @@ FAULTS = [
         "worker.py",
         '        orders.send(("ready", None))',
         "        from abtest.probe import hook\n        old = hook.installed()\n"
-        "        hook.uninstall()\n        hook.install(old.targets, old.routes)\n"
+        '        hook.uninstall()\n        hook.install(["refengine/ops/paged_attention.py"], old.routes)\n'
         '        orders.send(("ready", None))',
         4,
         "late-hook",

@@ -88,9 +88,12 @@ class DockerSandbox:
 
     def remove(self) -> None:
         """Remove the container by force, whatever it does."""
-        if self._stdin is not None:
-            with contextlib.suppress(OSError):
-                self._stdin.close()
+        stdin, self._stdin = self._stdin, None
+        if stdin is not None:
+            with contextlib.suppress(OSError):  # the stream and the socket below it: either keeps it open
+                below = stdin._sock  # noqa: SLF001 - the SDK offers no way to close what it attached
+                stdin.close()
+                below.close()
         self._engine.remove(self._container)
 
 
