@@ -4,8 +4,9 @@ import contextlib
 import platform
 import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -220,19 +221,36 @@ def _need_linux() -> None:
         )
 
 
-def _on_term(_number: int, _frame: object) -> NoReturn:
-    raise KeyboardInterrupt
+class InterruptedRunError(BaseException):
+    """A signal asked us to stop; not an Exception, so that nothing on the way takes it for a failure."""
+
+
+def _on_signal(_number: int, _frame: object) -> NoReturn:
+    raise InterruptedRunError
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into an orderly end, for as long as the command runs."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread():
+        yield  # an embedding program keeps its own handlers
+        return
+    before = {number: signal.signal(number, _on_signal) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code and never raises."""
-    with contextlib.suppress(ValueError):  # not in the main thread: its program keeps its handlers
-        signal.signal(signal.SIGTERM, _on_term)
+    arguments = None if argv is None else list(argv)
     try:
-        code = app(
-            args=None if argv is None else list(argv), standalone_mode=False, prog_name="abtest"
-        )
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - every end of a command gets its exit code
+        with _signals():
+            code = app(args=arguments, standalone_mode=False, prog_name="abtest")
+    except (Exception, InterruptedRunError) as error:  # noqa: BLE001 - every end gets its exit code
         return _exit_code(error)
     return code if isinstance(code, int) else EXIT_OK
 
@@ -243,13 +261,15 @@ def _exit_code(error: BaseException) -> int:
         case AbtestError():
             _complain(error)
             return error.exit_code
-        case typer.Abort() | KeyboardInterrupt():
+        case typer.Abort() | InterruptedRunError():
             print(
                 "interrupted: the ledger is intact; go on with `abtest run EXPERIMENT --resume latest`",
                 file=sys.stderr,
             )
             return EXIT_INTERRUPTED
-        case _ if callable(show := getattr(error, "show", None)):  # click's own, whichever copy typer uses
+        case _ if callable(
+            show := getattr(error, "show", None)
+        ):  # click's own, whichever copy typer uses
             show()
             return EXIT_USAGE
         case BrokenPipeError():

@@ -34,12 +34,14 @@ class Plan:
     """Everything that decides what a container is.
 
     Args:
+        session: one use of the runtime; the janitor removes what bears its session, and nothing else.
         results: absolute folder of the run, kept as a label so that a later start can tell whose this is.
         env: variables without those that every sandbox gets.
     """
 
     run: str
     trial: str
+    session: str
     results: str
     image: str
     python: str
@@ -73,6 +75,7 @@ def arguments(plan: Plan) -> dict[str, Any]:
             "abtest.owner": "abtest",
             "abtest.run": plan.run,
             "abtest.trial": plan.trial,
+            "abtest.session": plan.session,
             "abtest.results": plan.results,
         },
         "user": options.user or plan.user,

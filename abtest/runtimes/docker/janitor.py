@@ -17,9 +17,9 @@ TRIES = 20  # a create call may be under way while the run dies
 class Janitor:
     """Holds the janitor's stdin open; a context manager."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, session: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "abtest.runtimes.docker.janitor", run],
+            [sys.executable, "-m", "abtest.runtimes.docker.janitor", session],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -42,8 +42,8 @@ class Janitor:
             self._process.stdin.close()
 
 
-def main(run: str) -> int:
-    """Wait for the run's end, then remove its containers until two looks in a row find none."""
+def main(session: str) -> int:
+    """Wait for the run's end, then remove the session's containers until two looks in a row find none."""
     while os.read(0, 4096):
         pass
     from abtest.runtimes.docker.engine import connect
@@ -52,7 +52,7 @@ def main(run: str) -> int:
         clean = 0
         for _ in range(TRIES):
             found = engine.client.containers.list(
-                all=True, filters={"label": f"abtest.run={run}"}, ignore_removed=True
+                all=True, filters={"label": f"abtest.session={session}"}, ignore_removed=True
             )
             for container in found:
                 engine.remove(container)

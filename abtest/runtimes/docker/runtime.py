@@ -53,6 +53,7 @@ class DockerRuntime:
         self._run_folder = run_folder.resolve()
         self._work_dir = work_dir.resolve()
         self._allow_host_access = allow_host_access
+        self._session = secrets.token_hex(8)
         self._host_image: ImageRequest | None = None
         with contextlib.ExitStack() as stack:
             self._engine = stack.enter_context(connect())
@@ -64,7 +65,7 @@ class DockerRuntime:
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(Janitor(self._run_folder.name))
+        self._stack.enter_context(Janitor(self._session))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -108,6 +109,7 @@ class DockerRuntime:
         return Plan(
             run=request.run,
             trial=request.trial,
+            session=self._session,
             results=str(self._run_folder),
             image=self._image_id,
             python=request.image.python,
@@ -164,6 +166,7 @@ class DockerRuntime:
         plan = Plan(
             run=self._run_folder.name,
             trial=folder.name,
+            session=self._session,
             results=str(self._run_folder),
             image=self._image_id,
             python=python,

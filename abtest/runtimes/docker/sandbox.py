@@ -90,7 +90,9 @@ class DockerSandbox:
         """Remove the container by force, whatever it does."""
         stdin, self._stdin = self._stdin, None
         if stdin is not None:
-            with contextlib.suppress(OSError):  # the stream and the socket below it: either keeps it open
+            with contextlib.suppress(
+                OSError
+            ):  # the stream and the socket below it: either keeps it open
                 below = stdin._sock  # noqa: SLF001 - the SDK offers no way to close what it attached
                 stdin.close()
                 below.close()
