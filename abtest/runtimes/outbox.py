@@ -32,7 +32,8 @@ class Outbox:
             self._offset += len(whole) + 1
             lines = whole.split(b"\n")
             self._marks += len(lines)
-            self._phase = _phase(lines[-1]) or self._phase
+            phases = [phase for line in lines if (phase := _phase(line)) is not None]
+            self._phase = phases[-1] if phases else self._phase
         return self._phase, self._marks
 
     def report(self, name: str) -> dict[str, Any] | None:

@@ -134,7 +134,7 @@ def trial(
 ) -> Callable[..., SimpleNamespace]:
     """Run one trial with the given parts of the request changed, and with one planted fault."""
 
-    def run(fault: str = "", **changes: Any) -> SimpleNamespace:  # noqa: ANN401 - parts of a JSON request
+    def run(fault: str = "", **changes: Any) -> SimpleNamespace:
         args = {"fault": fault} if fault else {}
         engine = {**trial_request["engine"], "args": args, **changes.pop("engine", {})}
         return run_probe({**trial_request, "engine": engine, **changes})

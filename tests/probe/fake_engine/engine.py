@@ -172,7 +172,7 @@ def default_prompt(length: int, index: int) -> list[int]:
     return [(place * 7 + index) % 251 for place in range(length)]
 
 
-def _call(function: str, args: tuple[Any, ...]) -> Any:  # noqa: ANN401 - what the function says
+def _call(function: str, args: tuple[Any, ...]) -> Any:
     module, _, name = function.partition(":")
     return getattr(importlib.import_module(module), name)(*args)
 
