@@ -130,6 +130,23 @@ class Image(_Section):
         )
 
 
+IMAGE_SCHEMA: dict[str, Any] = {
+    "description": "Where trials run: the host's own stack, a recipe that is built, or a reference.",
+    "anyOf": [
+        {"const": "host"},
+        *(
+            {
+                "type": "object",
+                "properties": {kind: {"type": "string"}},
+                "required": [kind],
+                "additionalProperties": False,
+            }
+            for kind in ("build", "ref")
+        ),
+    ],
+}
+
+
 class Replacement(_Section):
     """One exact replacement in the image's own file; `old` must occur exactly once."""
 
@@ -218,10 +235,7 @@ class Experiment(_Section):
 
     schema_: Literal[1] = Field(alias="schema", description="version of this format")
     name: Name
-    image: Image = Field(
-        default=Image.model_construct(),
-        json_schema_extra={"anyOf": [{"const": "host"}, {"type": "object"}]},
-    )
+    image: Annotated[Image, WithJsonSchema(IMAGE_SCHEMA)] = Image.model_construct()
     runtime: Literal["auto", "docker", "process"] = "auto"
     target: Text = Field(
         description="path below the package root, or an absolute path in the image"

@@ -10,7 +10,6 @@ from docker.errors import APIError, NotFound
 
 from abtest.errors import InfrastructureError, UnprovedError, UsageError
 from abtest.model.sandbox import ContainerOptions, Exit
-from abtest.runtimes.docker import engine as engines
 from abtest.runtimes.docker.create import Bind, Plan, arguments, name_of, volume_binds
 from abtest.runtimes.docker.engine import Engine, patiently
 from abtest.runtimes.docker.host_image import without_nested
@@ -192,7 +191,7 @@ def test_f8_three_answers_to_an_exit(state: dict[str, Any], exit_: Exit | None) 
 def test_f2_both_kinds_of_silence_are_waited_out_on_our_own_clock(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
     answers: list[Exception | str] = [error, error, "answer"]
 
     def call() -> str:

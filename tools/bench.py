@@ -1,0 +1,127 @@
+"""Overheads, printed side by side from one run: what a trial costs over the bare thing it stands on.
+
+Absolute times on a shared machine mean little; the ratios of medians are what to quote.
+"""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from abtest.errors import InfrastructureError
+from abtest.ledger import store
+from abtest.model.sandbox import ContainerOptions, ImageFacts, ImageRequest, SandboxRequest
+from abtest.ports import Runtime
+from abtest.runtimes import choose
+from abtest.runtimes.docker import host_image
+
+REPEATS = 15
+
+
+def timed_s(call: Callable[[], object]) -> float:
+    start_s = time.perf_counter()
+    call()
+    return time.perf_counter() - start_s
+
+
+def side_by_side(name: str, ours: Callable[[], object], bare: Callable[[], object]) -> None:
+    """Time both in turn, A B B A, and print the ratio of medians."""
+    ours(), bare()  # warm both
+    times: dict[str, list[float]] = {"ours": [], "bare": []}
+    for number in range(REPEATS):
+        order = (("ours", ours), ("bare", bare))
+        for label, call in order if number % 2 else reversed(order):
+            times[label].append(timed_s(call))
+    mine, other = (statistics.median(times[label]) for label in ("ours", "bare"))
+    print(
+        f"{name:<58} {mine * 1000:8.1f} ms  {other * 1000:8.1f} ms  {mine / other:5.2f}x  +{(mine - other) * 1000:.1f} ms"
+    )
+
+
+def empty_trial(runtime: Runtime, image: ImageFacts, folder: Path) -> Callable[[], None]:
+    """Make a trial whose probe does nothing but answer: everything else is overhead."""
+    count = iter(range(10_000))
+
+    def run() -> None:
+        trial = f"bench-{next(count)}"
+        out = folder / trial
+        out.mkdir()
+        body = {"schema": 1, "mode": "survey", "targets": [], "nonce": None, "die_with_stdin": True}
+        request = SandboxRequest(
+            folder.name, trial, str(out), image, (), (), body, {}, {}, ContainerOptions()
+        )
+        with runtime.open(request) as sandbox:
+            sandbox.start()
+            while sandbox.poll().exit is None:
+                time.sleep(0.005)
+        if not (out / "survey.json").is_file():
+            raise SystemExit(f"{trial} gave no answer")
+
+    return run
+
+
+def bare_docker(image_id: str) -> Callable[[], object]:
+    """`docker run` of the same image with the same folders, and nothing of ours."""
+    binds = host_image.binds(ImageRequest("host", "", None, (), ()))
+    mounts = [part for path in binds for part in ("-v", f"{path}:{path}:ro")]
+    command = [
+        "docker",
+        "run",
+        "--rm",
+        "--network",
+        "none",
+        *mounts,
+        image_id,
+        sys.executable,
+        "-c",
+        "pass",
+    ]
+    return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def bench_runtime(kind: str, folder: Path) -> None:
+    (folder / ".work").mkdir(parents=True)
+    with choose(
+        "docker" if kind == "docker" else "process", run_folder=folder, is_free=store.is_free
+    ) as (runtime, _):
+        image = runtime.survey(ImageRequest("host", "", None, (), ()))
+        trial = empty_trial(runtime, image, folder)
+        if kind == "docker":
+            side_by_side(
+                "docker: trial without an engine / bare docker run",
+                trial,
+                bare_docker(image.image_id),
+            )
+        else:
+            bare = [sys.executable, "-c", "pass"]
+            side_by_side(
+                "process: trial without an engine / bare process",
+                trial,
+                lambda: subprocess.run(bare, check=True),
+            )
+
+
+def main() -> None:
+    print(
+        f"{'medians of ' + str(REPEATS) + ', taken in turn':<58} {'ours':>11}  {'bare':>11}  ratio"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            bench_runtime("docker", Path(folder) / "docker")
+        except InfrastructureError as error:
+            print(f"docker: not measured: {error.what}")
+        bench_runtime("process", Path(folder) / "process")
+        command = [sys.executable, "-m", "abtest", "--help"]
+        bare = [sys.executable, "-c", "pass"]
+        side_by_side(
+            "abtest --help / bare interpreter",
+            lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL),
+            lambda: subprocess.run(bare, check=True),
+        )
+
+
+if __name__ == "__main__":
+    main()
