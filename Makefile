@@ -46,13 +46,13 @@ doctor: $(STAMP) ## Tell what this machine lacks
 test: $(STAMP) ## Run all tests; those that need a Docker engine skip where none answers
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --run-docker
 
-check: $(STAMP) ## Format, lint, types, imports, tests without Docker
+check: $(STAMP) ## Format, lint, types, imports, quick tests (the end-to-end ones are in make test)
 	$(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 	$(BIN)/vermin --quiet --no-tips -t=3.8- --violations abtest/probe
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --ignore=tests/e2e
 
 format: $(STAMP) ## Format the code
 	$(BIN)/ruff format --quiet .
