@@ -3,7 +3,8 @@
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -15,6 +16,8 @@ from refengine.config import EngineConfig
 
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 START_S = 60.0
+CLOSE_S = 5.0
+CLOSE_BROKEN_S = 0.5  # a worker that is stuck will not obey, however long one waits
 
 
 class EngineError(RuntimeError):
@@ -38,11 +41,16 @@ class Generation:
 
 
 class Engine:
-    """A running engine; a context manager."""
+    """A running engine; a context manager.
+
+    A worker that raises is reported, and the engine goes on. After a death or a silence it is broken:
+    answers may still be under way, so every later call raises EngineError.
+    """
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self._closed = False
+        self._broken = ""  # why, once it is
         self._orders: list[Connection] = []
         self._processes: list[SpawnProcess] = []
         self._local: Any = None
@@ -53,8 +61,7 @@ class Engine:
             return
         try:
             self._spawn()
-            for rank in range(config.tensor_parallel):
-                self._answer(rank, START_S)
+            self._answers(START_S)
         except BaseException:
             self.close()
             raise
@@ -64,7 +71,7 @@ class Engine:
 
         Raises:
             ValueError: the prompts do not fit this engine.
-            EngineError: a worker failed or died.
+            EngineError: a worker failed or died, or the engine is broken or closed.
         """
         self._check(prompts, n_tokens)
         times_s: list[float] = []
@@ -73,30 +80,24 @@ class Engine:
             times_s.append(time.perf_counter())
 
         if self._local is not None:
-            rows, lengths = self._local.generate(prompts, n_tokens, stamp)
+            rows, lengths = self._here(self._local.generate, prompts, n_tokens, stamp)
         else:
             self._order(("generate", prompts, n_tokens))
-            answers = [
-                self._answer(rank, None, stamp) for rank in range(self.config.tensor_parallel)
-            ]
-            rows, lengths = answers[0]
+            rows, lengths = self._answers(None, stamp)[0]
         return Generation(rows, lengths, times_s, [0] * len(prompts))
 
     def collective_rpc(self, function: str, *args: object) -> list[Any]:
         """Import `module:function` in every worker and call it there; answers in rank order.
 
         Raises:
-            EngineError: a worker raised, died, or is silent for `rpc_timeout_s`.
+            EngineError: a worker raised, died, or is silent for `rpc_timeout_s`, or the engine is broken or closed.
         """
         if self._local is not None:
             from refengine.worker import call  # noqa: PLC0415 - as above
 
-            return [call(function, args)]
+            return [self._here(call, function, args)]
         self._order(("rpc", function, args))
-        return [
-            self._answer(rank, self.config.rpc_timeout_s)
-            for rank in range(self.config.tensor_parallel)
-        ]
+        return self._answers(self.config.rpc_timeout_s)
 
     def worker_pids(self) -> list[int]:
         """Process ids in rank order."""
@@ -115,7 +116,7 @@ class Engine:
             except OSError:
                 continue  # that worker is gone already
         for process in self._processes:
-            process.join(timeout=5)
+            process.join(timeout=CLOSE_BROKEN_S if self._broken else CLOSE_S)
             if process.is_alive():
                 process.kill()
                 process.join()
@@ -165,39 +166,86 @@ class Engine:
                 f"prompts and {n_tokens} tokens must fit max_context {self.config.max_context}"
             )
 
+    def _here(self, function: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401 - whatever the function returns
+        if self._closed:
+            raise EngineError("the engine is closed; start a new one")
+        try:
+            return function(*args)
+        except Exception as error:
+            raise EngineError(f"rank 0: {traceback.format_exc()}") from error
+
     def _order(self, order: tuple[Any, ...]) -> None:
+        if self._closed:
+            raise EngineError("the engine is closed; start a new one")
+        if self._broken:
+            raise EngineError(
+                f"the engine is broken ({self._broken}); close it and start a new one"
+            )
         for rank, orders in enumerate(self._orders):
             try:
                 orders.send(order)
             except OSError as error:
-                raise EngineError(
-                    f"rank {rank} is gone (exit code {self._processes[rank].exitcode})"
-                ) from error
+                raise self._death(rank) from error
 
-    def _answer(self, rank: int, timeout_s: float | None, stamp: Any = None) -> Any:  # noqa: ANN401 - what the worker says
-        """Wait for one rank's answer, with an eye on every rank: a dead one would leave the others waiting."""
-        orders = self._orders[rank]
-        sentinels = {process.sentinel: index for index, process in enumerate(self._processes)}
-        while True:
-            ready = wait([orders, *sentinels], timeout_s)
-            if not ready:
-                raise EngineError(f"rank {rank} is silent for {timeout_s} s")
-            if orders not in ready:
-                dead = min(sentinels[one] for one in ready if isinstance(one, int))
-                raise EngineError(f"rank {dead} died (exit code {self._processes[dead].exitcode})")
-            try:
-                kind, value = orders.recv()
-            except (EOFError, OSError) as error:
-                self._processes[rank].join(timeout=1)
-                raise EngineError(
-                    f"rank {rank} died (exit code {self._processes[rank].exitcode})"
-                ) from error
-            if kind == "step":
-                stamp()
-            elif kind == "error":
-                raise EngineError(f"rank {rank}: {value}")
-            else:
-                return value
+    def _answers(
+        self, timeout_s: float | None, stamp: Callable[[], None] | None = None
+    ) -> list[Any]:
+        """Read one answer of every rank, also when one has failed: an unread answer would be taken for the next call's.
+
+        Args:
+            timeout_s: how long all of them may be silent; None for ever, but not once a rank has failed,
+                since the others may wait for it.
+        """
+        self._broken = "a call was interrupted"  # until every rank has answered
+        pending = {orders: rank for rank, orders in enumerate(self._orders)}
+        values: dict[int, Any] = {}
+        failure = ""
+        while pending:
+            for orders in self._ready(pending, timeout_s, failure):
+                kind, value = self._receive(orders, pending[orders])
+                if kind == "step":
+                    assert stamp is not None
+                    stamp()
+                    continue
+                rank = pending.pop(orders)
+                values[rank] = value
+                if kind == "error" and not failure:
+                    failure = f"rank {rank}: {value}"
+                    timeout_s = timeout_s or self.config.rpc_timeout_s
+        self._broken = ""
+        if failure:
+            raise EngineError(failure)
+        return [values[rank] for rank in sorted(values)]
+
+    def _ready(
+        self, pending: dict[Connection, int], timeout_s: float | None, failure: str
+    ) -> list[Connection]:
+        """Wait for answers, with an eye on every process: a dead rank would leave the others waiting."""
+        sentinels = {process.sentinel: rank for rank, process in enumerate(self._processes)}
+        ready = wait([*pending, *sentinels], timeout_s)
+        answers = [orders for orders in pending if orders in ready]
+        if answers:
+            return answers
+        if ready:
+            raise self._death(min(sentinels[one] for one in ready if isinstance(one, int)))
+        silent = f"rank {min(pending.values())} is silent for {timeout_s} s"
+        self._broken = silent
+        raise EngineError(f"{failure}\nafter that, {silent}" if failure else silent)
+
+    def _receive(self, orders: Connection, rank: int) -> tuple[str, Any]:
+        try:
+            kind, value = orders.recv()
+        except (EOFError, OSError) as error:
+            raise self._death(rank) from error
+        return kind, value
+
+    def _death(self, noticed: int) -> EngineError:
+        """Name the rank that died first: the others then stop by themselves, with exit code 0."""
+        self._processes[noticed].join(timeout=1)
+        codes = [process.exitcode for process in self._processes]
+        rank = next((rank for rank, code in enumerate(codes) if code), noticed)
+        self._broken = f"rank {rank} died (exit code {codes[rank]})"
+        return EngineError(self._broken)
 
 
 @contextmanager
