@@ -1,26 +1,31 @@
 """One cell over its rounds: rates in time order, spread, leverage, and what is odd about them."""
 
-import statistics
 from collections.abc import Sequence
 
-from abtest.analysis import variance
+from abtest.analysis import moments, variance
 from abtest.analysis.classify import UNCLASSIFIED_BELOW, classify
 from abtest.analysis.differential import (
     PREFILL_DOMINATED,
     TrialEstimate,
+    amplification,
     differences_s,
     drowned,
     estimate,
     explaining_jitter_s,
+    window_tokens,
 )
 from abtest.analysis.explain import flag, flags_of
+from abtest.analysis.modes import unseen_p
 from abtest.analysis.spread import gate_pct, spread_pct, within_gate
 from abtest.model.flag import Flag
 from abtest.model.names import Cell
 from abtest.model.result import CellSummary
 from abtest.model.trial import TrialRecord
 
-ESTIMATORS_DISAGREE_SE = 2.0  # combined standard errors between the two estimators
+ESTIMATORS_DISAGREE_SE = 2.0  # standard errors between the two estimators
+DISAGREEMENT_IGNORED = (
+    0.01  # a bias of less than one per cent changes no verdict that is not close anyway
+)
 
 
 def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> CellSummary:
@@ -37,10 +42,10 @@ def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> Ce
         if one.rate_tok_s is not None
     ]
     rates = tuple(one.rate_tok_s for _, one in usable if one.rate_tok_s is not None)
-    mean = statistics.fmean(rates) if rates else None
+    mean = moments.mean(rates) if rates else None
     short_s = [pair.t_short_s for record, _ in usable for pair in record.pairs]
     all_differences_s = [one.difference_s for _, one in usable]
-    leverage = statistics.fmean(short_s) / statistics.fmean(all_differences_s) if usable else None
+    leverage = moments.mean(short_s) / moments.mean(all_differences_s) if usable else None
     slots = tuple(record.slot for record, _ in usable)
     stamped = [one.timestamps_tok_s for _, one in usable]
     return CellSummary(
@@ -65,7 +70,7 @@ def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> Ce
 
 def _mean_or_none(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(values) else None
+    return moments.mean(known) if known and len(known) == len(values) else None
 
 
 def _flags(
@@ -88,13 +93,32 @@ def _flags(
     if rates and not within_gate(rates):
         found = [*found[:-1], _explained(found[-1], estimates, records)]
     if leverage is not None and leverage > PREFILL_DOMINATED:
-        found.append(flag("prefill-dominated", where, f"leverage {leverage:.1f}"))
+        found.append(
+            flag("prefill-dominated", where, _dominated(leverage, jitter_s, records[0], rates))
+        )
     disagreement = _disagreement(estimates)
     if disagreement is not None:
         found.append(flag("estimators-disagree", where, disagreement))
     if 0 < len(rates) < UNCLASSIFIED_BELOW:
-        found.append(flag("few-rounds", where, f"n = {len(rates)}"))
+        found.append(flag("few-rounds", where, _unseen(len(rates))))
     return tuple(found)
+
+
+def _dominated(
+    leverage: float, jitter_s: float | None, record: TrialRecord, rates: Sequence[float]
+) -> str:
+    """Say how strong the amplification is, and which long count would leave one per cent of error."""
+    text = f"leverage {leverage:.1f}: a run's jitter counts {amplification(leverage):.1f}-fold"
+    if not jitter_s or not rates:
+        return text
+    longer = window_tokens(jitter_s, 1 / moments.mean(rates), len(record.pairs), record.tokens[0])
+    if longer <= record.tokens[1]:
+        return text
+    return f"{text}; about {longer} long tokens would bring the error of a trial to 1 %"
+
+
+def _unseen(count: int) -> str:
+    return f"n = {count}: two modes of equal weight go unseen with p = {unseen_p(count):.2f}"
 
 
 def _pooled_jitter_s(records: Sequence[TrialRecord]) -> float | None:
@@ -126,7 +150,7 @@ def _explained(
 ) -> Flag:
     """Add the prefill jitter that would explain the spread by itself."""
     jitter_s = explaining_jitter_s([one.difference_s for one in estimates])
-    short_s = statistics.fmean(pair.t_short_s for record in records for pair in record.pairs)
+    short_s = moments.mean([pair.t_short_s for record in records for pair in record.pairs])
     if jitter_s is None:
         return last
     text = f"; jitter of {1000 * jitter_s:.1f} ms ({100 * jitter_s / short_s:.2f} % of T_short) per run would explain it"
@@ -142,8 +166,8 @@ def _disagreement(estimates: Sequence[TrialEstimate]) -> str | None:
     ]
     if len(logs) < UNCLASSIFIED_BELOW or len(logs) != len(estimates):
         return None
-    error = statistics.stdev(logs) / len(logs) ** 0.5
-    mean = statistics.fmean(logs)
-    if abs(mean) <= max(ESTIMATORS_DISAGREE_SE * error, 0.01):
+    error = moments.standard_error(logs)
+    mean = moments.mean(logs)
+    if abs(mean) <= max(ESTIMATORS_DISAGREE_SE * error, DISAGREEMENT_IGNORED):
         return None
     return f"the differential is {100 * mean:+.1f} % against the time stamps, standard error {100 * error:.1f} %"

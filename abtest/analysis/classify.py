@@ -1,9 +1,13 @@
 """The decision rule for one cell's rates: gate, drift, outlier, two modes, or suspect - in this order."""
 
+import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
+from math import comb
 
+from abtest.analysis import moments
 from abtest.analysis.drift import LEAST_ROUNDS, is_monotone, kendall_p, kendall_s, limit
 from abtest.analysis.modes import (
     HALF_OF_RANGE,
@@ -11,11 +15,13 @@ from abtest.analysis.modes import (
     Gap,
     critical_share,
     largest_gap,
+    p_gap_normal,
 )
 from abtest.analysis.spread import gate_pct, spread_pct, within_gate
 
 CLASSIFIED_FROM = 6  # rounds from which two modes may be called
 UNCLASSIFIED_BELOW = 4  # fewer rounds can only be suspect
+LAST_LOOK = 12  # reruns go 2, 4, 8, 12 rounds; what is still unexplained then is final
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,8 @@ def classify(rates: Sequence[float], slots: Sequence[int] = ()) -> tuple[Finding
         found = _drift(rates) or _outlier(rates) or _modes(rates, slots)
         if found:
             return found
-    return (Finding("suspect", figures), *_patterns(rates))
+    name = "suspect" if count < LAST_LOOK else "unstable"
+    return (Finding(name, figures), *_patterns(rates))
 
 
 def _patterns(rates: Sequence[float]) -> tuple[Finding, ...]:
@@ -56,7 +63,7 @@ def _patterns(rates: Sequence[float]) -> tuple[Finding, ...]:
         found.append(
             Finding(
                 "bimodal?",
-                f"{_clusters(rates, gap)}; gap {gap.share:.2f} of the range, p = {gap.p:.2f}",
+                f"{_clusters(rates, gap)}; gap {gap.share:.2f} of the range, {_chance(gap, count)}",
             )
         )
     if count == UNCLASSIFIED_BELOW and is_monotone(rates):
@@ -91,7 +98,8 @@ def _outlier(rates: Sequence[float]) -> tuple[Finding, ...]:
             return (
                 Finding(
                     "outlier",
-                    f"{value:.2f} tok/s, number {number} in time; the others lie within the gate",
+                    f"{value:.2f} tok/s, number {number} in time, the others lie within the gate; "
+                    f"mean {moments.mean(rates):.2f}, median {statistics.median(rates):.2f}",
                 ),
             )
     return ()
@@ -116,7 +124,12 @@ def _modes(rates: Sequence[float], slots: Sequence[int]) -> tuple[Finding, ...]:
         return (Finding("drift", f"a step: {figures}"),)
     confounded = _follows_order(fast, slots)
     extra = (
-        (Finding("order-confounded", "each mode was measured in one slot only"),)
+        (
+            Finding(
+                "order-confounded",
+                f"each mode was measured in one slot only, p = {_order_p(fast, slots):.3f}",
+            ),
+        )
         if confounded
         else ()
     )
@@ -131,6 +144,24 @@ def _follows_order(fast: Sequence[bool], slots: Sequence[int]) -> bool:
     for slot, mode in zip(slots, fast, strict=True):
         by_slot.setdefault(slot, set()).add(mode)
     return all(len(modes) == 1 for modes in by_slot.values())
+
+
+def _order_p(fast: Sequence[bool], slots: Sequence[int]) -> float:
+    """Compute the chance that a random split of these sizes falls on whole slots."""
+    sizes = list(Counter(slots).values())
+    whole = sum(
+        sum(chosen) == sum(fast)
+        for number in range(len(sizes) + 1)
+        for chosen in combinations(sizes, number)
+    )
+    return whole / comb(len(fast), sum(fast))
+
+
+def _chance(gap: Gap, count: int) -> str:
+    """Say how easily one mode shows such a gap; four rounds are exact under two shapes of noise."""
+    text = f"p = {gap.p:.2f} for flat noise"
+    four = f", {p_gap_normal(gap.share):.2f} for normal noise"
+    return text + four if count == UNCLASSIFIED_BELOW else text
 
 
 def _clusters(rates: Sequence[float], gap: Gap) -> str:

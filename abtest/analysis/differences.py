@@ -7,15 +7,34 @@ from abtest.model.result import Difference
 from abtest.model.trial import TrialRecord
 
 MIXED = "varies"
+ABSENT = "-"
 
 
-def facts_by_arm(records: Sequence[TrialRecord]) -> dict[str, dict[str, set[str]]]:
-    """Collect every observed fact, per arm: fact -> arm -> the values that were seen."""
-    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+Facts = dict[str, dict[str, set[str]]]
+
+
+def facts_by_arm(records: Sequence[TrialRecord]) -> Facts:
+    """Collect every observed fact: fact -> arm -> the values that were seen."""
+    distinct: dict[tuple[str, frozenset[tuple[str, str]]], None] = {}
     for record in records:
-        for name, value in _facts(record):
-            found[name][record.arm].add(value)
+        # Trials of one arm say the same thing thousands of times; only what is new is looked into.
+        distinct[record.arm, frozenset(_facts(record))] = None
+    found: Facts = defaultdict(lambda: defaultdict(set))
+    said: dict[str, list[set[str]]] = defaultdict(list)
+    for arm, facts in distinct:
+        said[arm].append({name for name, _ in facts})
+        for name, value in facts:
+            found[name][arm].add(value)
+    _mark_absent(found, said)
     return found
+
+
+def _mark_absent(found: Facts, said: Mapping[str, Sequence[set[str]]]) -> None:
+    """Note facts that only some trials of an arm have: a variable that is set now and then is a change."""
+    for arm, all_names in said.items():
+        everything, always = set().union(*all_names), all_names[0].intersection(*all_names[1:])
+        for name in everything - always:
+            found[name][arm].add(ABSENT)
 
 
 def _facts(record: TrialRecord) -> Iterable[tuple[str, str]]:
@@ -23,24 +42,28 @@ def _facts(record: TrialRecord) -> Iterable[tuple[str, str]]:
         yield f"file {entry.target}", f"md5 {entry.md5[:8]}"
     yield from record.environment.items()
     if record.container is not None:
-        yield "container image", record.container.image_id
+        yield "image", record.container.image_id
 
 
-def observed(records: Sequence[TrialRecord], arms: Sequence[str]) -> tuple[Difference, ...]:
-    """List the facts that are not the same in all arms."""
+def observed(facts: Facts, arms: Sequence[str]) -> tuple[Difference, ...]:
+    """List the facts that are not the same in all arms that ran.
+
+    Args:
+        arms: those with a counted record, in the experiment's order.
+    """
     differences = []
-    for name, by_arm in sorted(facts_by_arm(records).items()):
-        values = {arm: _one(by_arm.get(arm, set())) for arm in arms if _ran(records, arm)}
+    for name, by_arm in sorted(facts.items()):
+        values = {arm: _one(by_arm.get(arm, set())) for arm in arms}
         if len(set(values.values())) > 1:
             differences.append(Difference(name, values))
     return tuple(differences)
 
 
-def changed_within(records: Sequence[TrialRecord]) -> list[str]:
+def changed_within(facts: Facts) -> list[str]:
     """Name the facts that changed between trials of one arm."""
     return sorted(
         f"{name} ({arm})"
-        for name, by_arm in facts_by_arm(records).items()
+        for name, by_arm in facts.items()
         for arm, values in by_arm.items()
         if len(values) > 1
     )
@@ -52,10 +75,15 @@ def undeclared(declared: Sequence[Difference], seen: Sequence[Difference]) -> li
     return [difference.what for difference in seen if _kind(difference.what) not in allowed]
 
 
-def unseen(declared: Sequence[Difference], seen: Sequence[Difference]) -> list[str]:
-    """Name declared differences that were not observed in any trial."""
+def unseen(declared: Sequence[Difference], seen: Sequence[Difference], facts: Facts) -> list[str]:
+    """Name declared differences that the records could show and do not: the change never arrived."""
     kinds = {_kind(difference.what) for difference in seen}
-    return [difference.what for difference in declared if difference.what not in kinds]
+    recordable = {_kind(name) for name in facts}
+    return [
+        difference.what
+        for difference in declared
+        if difference.what in recordable and difference.what not in kinds
+    ]
 
 
 def _kind(what: str) -> str:
@@ -67,18 +95,17 @@ def _kind(what: str) -> str:
 
 
 def _one(values: set[str]) -> str:
-    return next(iter(values)) if len(values) == 1 else MIXED if values else "-"
+    return next(iter(values)) if len(values) == 1 else MIXED if values else ABSENT
 
 
-def _ran(records: Sequence[TrialRecord], arm: str) -> bool:
-    return any(record.arm == arm for record in records)
+Route = tuple[tuple[str, str], ...]
 
 
 def decode_routes(
     records: Sequence[TrialRecord],
-) -> Mapping[str, frozenset[tuple[tuple[str, str], ...]]]:
+) -> Mapping[str, frozenset[Route]]:
     """Collect the decode routes of each arm, whatever the rank; empty where none were recorded."""
-    found: dict[str, set[tuple[tuple[str, str], ...]]] = defaultdict(set)
+    found: dict[str, set[Route]] = defaultdict(set)
     for record in records:
         for route in record.routes:
             if route.phase == "decode":
@@ -89,7 +116,7 @@ def decode_routes(
 
 
 def routes_equal(records: Sequence[TrialRecord], arms: Sequence[str]) -> bool:
-    """Tell whether routes were recorded in every arm and are the same in all of them."""
+    """Tell whether decode routes were recorded in every arm and are the same in all of them."""
     routes = decode_routes(records)
     return len(routes) == len(set(arms)) > 1 and len(set(routes.values())) == 1
 

@@ -9,18 +9,19 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from abtest.analysis import moments
 from abtest.model.trial import Pair, TrialRecord
 
-MEDIAN_FROM_PAIRS = (
-    5  # below, the median of so few differences throws more away than it protects from
-)
-MEDIAN_EFFICIENCY = (
-    1.2533  # sqrt(pi / 2): standard error of a median over that of a mean, normal noise
-)
-PREFILL_DOMINATED = 3.0  # leverage above which prefill jitter rules the differential
-DROWNED = 5 * math.sqrt(
-    2
-)  # d below so many standard deviations of a run: rates turn skew, even negative
+# Below five, a median of differences loses more to noise than it saves from stalls.
+MEDIAN_FROM_PAIRS = 5
+# sqrt(pi / 2), rounded: standard error of a median over that of a mean under normal noise.
+MEDIAN_EFFICIENCY = 1.2533
+# Leverage above which the prefill's jitter, not the decode's, rules the differential.
+PREFILL_DOMINATED = 3.0
+# d below five standard deviations of itself (sqrt 2 of a run's): its inverse is skew, even negative.
+DROWNED = 5 * math.sqrt(2)
+# The relative standard error that `window_tokens` plans for, where nobody says otherwise.
+TARGET_ERROR = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +50,31 @@ def differences_s(pairs: Sequence[Pair]) -> list[float]:
 def estimate(record: TrialRecord) -> TrialEstimate:
     """Estimate a trial's rate from its pairs: the median difference from five pairs on, the mean below."""
     all_s = differences_s(record.pairs)
+    if not all_s:
+        return TrialEstimate(None, 0.0, None, None, _timestamps_tok_s(record))
     tokens = record.tokens[1] - record.tokens[0]
-    central_s = (
-        statistics.median(all_s) if len(all_s) >= MEDIAN_FROM_PAIRS else statistics.fmean(all_s)
-    )
+    central_s = statistics.median(all_s) if len(all_s) >= MEDIAN_FROM_PAIRS else moments.mean(all_s)
     positive = central_s > 0 and math.isfinite(central_s)
-    short_s = statistics.fmean(pair.t_short_s for pair in record.pairs)
-    stamps = record.token_s_per_token
-    stamped_s = statistics.median(stamps) if stamps else 0.0
+    short_s = moments.mean([pair.t_short_s for pair in record.pairs])
     return TrialEstimate(
         rate_tok_s=tokens / central_s if positive else None,
         difference_s=central_s,
         leverage=short_s / central_s if positive else None,
         within_se_pct=_within_se_pct(all_s) if positive else None,
-        timestamps_tok_s=1 / stamped_s if stamped_s > 0 else None,
+        timestamps_tok_s=_timestamps_tok_s(record),
     )
+
+
+def _timestamps_tok_s(record: TrialRecord) -> float | None:
+    stamps = record.token_s_per_token
+    stamped_s = statistics.median(stamps) if stamps else 0.0
+    return 1 / stamped_s if stamped_s > 0 and math.isfinite(stamped_s) else None
 
 
 def _within_se_pct(all_s: Sequence[float]) -> float | None:
     if len(all_s) < 2:  # noqa: PLR2004 - one difference has no spread
         return None
-    share = statistics.stdev(all_s) / (math.sqrt(len(all_s)) * statistics.fmean(all_s))
+    share = moments.standard_error(all_s) / moments.mean(all_s)
     return 100 * share * (MEDIAN_EFFICIENCY if len(all_s) >= MEDIAN_FROM_PAIRS else 1.0)
 
 
@@ -84,9 +89,22 @@ def amplification(leverage: float) -> float:
 
 def explaining_jitter_s(all_s: Sequence[float]) -> float | None:
     """Find the jitter of one run, in seconds, that alone would make the differences scatter as they do."""
-    return statistics.stdev(all_s) / math.sqrt(2) if len(all_s) > 1 else None
+    return moments.deviation(all_s) / math.sqrt(2) if len(all_s) > 1 else None
 
 
 def drowned(difference_s: float, jitter_s: float) -> bool:
     """Tell whether a difference is too small against the jitter of a run to be called a rate."""
     return difference_s < DROWNED * jitter_s
+
+
+def window_tokens(jitter_s: float, s_per_token: float, pairs: int, n_short: int) -> int:
+    """Plan the long token count at which jitter alone leaves the target relative error.
+
+    The difference of two runs scatters by sqrt 2 of a run's jitter, and `pairs` of them are averaged.
+
+    Args:
+        jitter_s: standard deviation of one run.
+        s_per_token: decode time per token.
+    """
+    error_s = math.sqrt(2 / pairs) * jitter_s
+    return n_short + math.ceil(error_s / (s_per_token * TARGET_ERROR))

@@ -1,11 +1,12 @@
-"""Where the scatter comes from: inside a sandbox, or between sandboxes (one-way random effects)."""
+"""Where the scatter comes from: inside a sandbox, or between sandboxes (one-way random effects, Searle 1971)."""
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LEVEL = 0.05
+from abtest.analysis import moments
+
+LEVEL = 0.05  # of the F test
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,11 @@ def components(groups: Sequence[Sequence[float]]) -> Components | None:
     if count < 2 or len(sizes) != 1 or min(sizes) < 2:  # noqa: PLR2004 - a variance needs two
         return None
     size = sizes.pop()
-    inside = statistics.fmean(statistics.variance(group) for group in groups)
-    across = size * statistics.variance([statistics.fmean(group) for group in groups])
+    inside = moments.mean([moments.variance(group) for group in groups])
+    across = size * moments.variance([moments.mean(group) for group in groups])
     if inside <= 0:
         return None
-    from scipy.stats import f as f_distribution
+    from scipy.special import fdtrc
 
     degrees = (count - 1, count * (size - 1))
     ratio = across / inside
@@ -53,7 +54,7 @@ def components(groups: Sequence[Sequence[float]]) -> Components | None:
         between=math.sqrt(max(0.0, (across - inside) / size)),
         within=math.sqrt(inside),
         f=ratio,
-        p=float(f_distribution.sf(ratio, *degrees)),
+        p=float(fdtrc(*degrees, ratio)),
         standard_error=math.sqrt(across / (count * size)),
         degrees=degrees,
     )

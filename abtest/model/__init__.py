@@ -38,6 +38,8 @@ flag
     A finding attached to a cell or an effect. Data, never an exception.
 effect
     Candidate over baseline at one condition, with its interval.
+trend
+    How one arm's rate falls with depth: retention and slope.
 verdict
     faster / slower / equivalent / inconclusive / invalid.
 ledger

@@ -65,7 +65,12 @@ class Effect:
     """Candidate over baseline at one condition.
 
     Args:
-        speedup: ratio of mean rates; None where it cannot be had or must not be printed.
+        speedup: ratio of arithmetic mean rates; None where it cannot be had or must not be printed.
+        rounds: how many rounds of the baseline and of the candidate it rests on.
+        speedup_mean_times: the same ratio from mean times per token.
+        slot_effect_pct: by how much running one slot later changed a rate; None where it cannot be told.
+        basis: the estimator that interval and verdict rest on, "differential" or "timestamps".
+        basis_speedup: the ratio by that estimator.
     """
 
     baseline: str
@@ -75,6 +80,37 @@ class Effect:
     interval: Interval | None
     verdict: Verdict
     flags: tuple[Flag, ...] = ()
+    rounds: tuple[int, int] = (0, 0)
+    speedup_mean_times: float | None = None
+    slot_effect_pct: float | None = None
+    basis: str = "differential"
+    basis_speedup: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DepthTrend:
+    """How one arm's rate falls with depth.
+
+    Args:
+        depths: every depth with a counted round, from shallow to deep.
+        retention_pct: mean rate at the deepest depth in per cent of that at the shallowest.
+        slope_ms_per_1000: milliseconds per token for each 1000 tokens of depth, between the ends.
+        slope_se_ms_per_1000: its standard error; None for a depth with one round.
+        slope_ls_ms_per_1000: the same slope by least squares over all depths.
+        residuals_ms: what that line leaves over at each depth.
+    """
+
+    arm: str
+    batch: int
+    depths: tuple[int, ...]
+    retention_pct: float
+    retention_interval_pct: Interval | None
+    slope_ms_per_1000: float
+    slope_se_ms_per_1000: float | None
+    slope_interval: Interval | None
+    slope_ls_ms_per_1000: float
+    slope_ls_se_ms_per_1000: float | None
+    residuals_ms: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +127,8 @@ class Summary:
 
     Args:
         identity: "proved", "not proved" or "imported".
+        image: short id of the image that the counted trials ran in; None outside containers.
+        depth: one trend per arm and batch with two depths or more.
         order: per round, the arms in the order in which they ran (of the first condition).
         dropped: counts of records that do not count, by reason.
     """
@@ -107,4 +145,6 @@ class Summary:
     observed_difference: tuple[Difference, ...]
     order: tuple[tuple[str, ...], ...]
     flags: tuple[Flag, ...] = ()
+    depth: tuple[DepthTrend, ...] = ()
+    image: str | None = None
     dropped: dict[str, int] = field(default_factory=dict)

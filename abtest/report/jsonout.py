@@ -4,13 +4,20 @@ import json
 from typing import Any
 
 from abtest.model.flag import Flag
-from abtest.model.result import CellSummary, Difference, Effect, Summary
+from abtest.model.result import (
+    CellSummary,
+    DepthTrend,
+    Difference,
+    Effect,
+    Interval,
+    Summary,
+)
 
 SCHEMA = 1
 
 
 def render(summary: Summary) -> str:
-    """Write the summary as one JSON document."""
+    """Write the summary as one JSON document, in ASCII: no escape of foreign text reaches a terminal."""
     body = {
         "schema": SCHEMA,
         "run": summary.run,
@@ -19,15 +26,17 @@ def render(summary: Summary) -> str:
         "arms": list(summary.arms),
         "isolation": summary.isolation,
         "identity": summary.identity,
+        "image": summary.image,
         "cells": [_cell(cell) for cell in summary.cells],
         "effects": [_effect(effect) for effect in summary.effects],
+        "depth": [_depth(trend) for trend in summary.depth],
         "declared_difference": [_difference(one) for one in summary.declared_difference],
         "observed_difference": [_difference(one) for one in summary.observed_difference],
         "order": [list(arms) for arms in summary.order],
         "dropped": dict(summary.dropped),
         "flags": [_flag(flag) for flag in summary.flags],
     }
-    return json.dumps(body, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def _cell(cell: CellSummary) -> dict[str, Any]:
@@ -52,23 +61,47 @@ def _cell(cell: CellSummary) -> dict[str, Any]:
 
 
 def _effect(effect: Effect) -> dict[str, Any]:
-    interval = effect.interval
     return {
         "baseline": effect.baseline,
         "candidate": effect.candidate,
         "depth": effect.condition.depth,
         "batch": effect.condition.batch,
+        "n": {"baseline": effect.rounds[0], "candidate": effect.rounds[1]},
         "speedup": effect.speedup,
-        "interval": None
-        if interval is None
-        else {
-            "low": interval.low,
-            "high": interval.high,
-            "level": interval.level,
-            "method": interval.method,
-        },
+        "speedup_mean_times": effect.speedup_mean_times,
+        "basis": effect.basis,
+        "basis_speedup": effect.basis_speedup,
+        "interval": _interval(effect.interval),
+        "slot_effect_pct": effect.slot_effect_pct,
         "verdict": effect.verdict.value,
         "flags": [_flag(flag) for flag in effect.flags],
+    }
+
+
+def _interval(interval: Interval | None) -> dict[str, Any] | None:
+    if interval is None:
+        return None
+    return {
+        "low": interval.low,
+        "high": interval.high,
+        "level": interval.level,
+        "method": interval.method,
+    }
+
+
+def _depth(trend: DepthTrend) -> dict[str, Any]:
+    return {
+        "arm": trend.arm,
+        "batch": trend.batch,
+        "depths": list(trend.depths),
+        "retention_pct": trend.retention_pct,
+        "retention_interval_pct": _interval(trend.retention_interval_pct),
+        "slope_ms_per_1000": trend.slope_ms_per_1000,
+        "slope_se_ms_per_1000": trend.slope_se_ms_per_1000,
+        "slope_interval": _interval(trend.slope_interval),
+        "slope_ls_ms_per_1000": trend.slope_ls_ms_per_1000,
+        "slope_ls_se_ms_per_1000": trend.slope_ls_se_ms_per_1000,
+        "residuals_ms": list(trend.residuals_ms),
     }
 
 

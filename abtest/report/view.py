@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from abtest.model.flag import Flag
-from abtest.model.result import CellSummary, Difference, Effect, Summary
-
-DASH = "-"
-LONG_VALUE = 40
+from abtest.model.result import CellSummary, DepthTrend, Difference, Effect, Summary
+from abtest.report import figures, notes
+from abtest.report.figures import DASH
+from abtest.report.neutralise import neutral
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,23 @@ class EffectRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DepthRow:
+    """One row per arm and batch that was measured at two depths or more."""
+
+    arm: str
+    depths: str
+    retention: str
+    slope: str
+    least_squares: str
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """Everything a reader sees.
 
     Args:
         facts: (name, text) lines above the tables.
+        limits: what these rounds cannot claim; empty where there is nothing to say.
         notes: one line per distinct flag: name, where with figures, why, remedy.
     """
 
@@ -48,57 +60,39 @@ class View:
     facts: tuple[tuple[str, str], ...]
     cells: tuple[CellRow, ...]
     effects: tuple[EffectRow, ...]
+    depth: tuple[DepthRow, ...]
+    limits: tuple[str, ...]
     notes: tuple[str, ...]
-
-
-def neutral(text: str) -> str:
-    """Show control characters of foreign text instead of letting a terminal act on them."""
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 
 def view(summary: Summary) -> View:
     """Turn a summary into strings."""
-    flags_by_condition = {
-        cell.cell.condition: tuple(
-            flag
-            for other in summary.cells
-            if other.cell.condition == cell.cell.condition
-            for flag in other.flags
-        )
-        for cell in summary.cells
-    }
     return View(
         title=neutral(f"{summary.experiment}  {summary.run}"),
         facts=_facts(summary),
         cells=tuple(_cell_row(cell) for cell in summary.cells),
-        effects=tuple(
-            _effect_row(summary, effect, flags_by_condition[effect.condition])
-            for effect in summary.effects
-        ),
-        notes=_notes(summary),
+        effects=tuple(_effect_row(summary, effect) for effect in summary.effects),
+        depth=tuple(_depth_row(trend) for trend in summary.depth),
+        limits=notes.limits(summary),
+        notes=notes.of_flags(summary),
     )
 
 
 def _facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     order = "  ".join("/".join(arms) for arms in summary.order)
     dropped = ", ".join(f"{count} {name}" for name, count in summary.dropped.items())
+    proved = f"{summary.identity} (every rank: file hash and loaded code, before and after timing)"
     rows = [
         ("isolation", summary.isolation),
-        (
-            "identity",
-            f"{summary.identity} (every rank: file hash and loaded code, before and after timing)",
-        )
-        if summary.identity == "proved"
-        else ("identity", summary.identity),
+        ("identity", proved if summary.identity == "proved" else summary.identity),
+        ("image", summary.image or ""),
         ("order by round", order or DASH),
         ("declared difference", _differences(summary.declared_difference)),
         ("observed difference", _differences(summary.observed_difference)),
+        ("not counted", dropped),
+        ("flags", _names(summary.flags)),
     ]
-    if dropped:
-        rows.append(("not counted", dropped))
-    if summary.flags:
-        rows.append(("flags", ", ".join(flag.name for flag in summary.flags)))
-    return tuple((name, neutral(text)) for name, text in rows)
+    return tuple((name, neutral(text)) for name, text in rows if text)
 
 
 def _differences(found: tuple[Difference, ...]) -> str:
@@ -109,60 +103,80 @@ def _values(one: Difference) -> str:
     parts = []
     for arm, full in one.values.items():
         value = full.rpartition("(")[2].rstrip(")") if "(md5 " in full else full
-        parts.append(
-            f"{arm} {value if len(value) <= LONG_VALUE else value[: LONG_VALUE - 3] + '...'}"
-        )
+        parts.append(f"{arm} {value}")
     return ", ".join(parts)
 
 
+def _names(flags: tuple[Flag, ...]) -> str:
+    return ", ".join(dict.fromkeys(flag.name for flag in flags))
+
+
 def _cell_row(cell: CellSummary) -> CellRow:
-    spread = (
-        DASH if cell.spread_pct is None else f"{cell.spread_pct:.1f} % (of {cell.gate_pct:.1f})"
-    )
+    known = cell.spread_pct is not None and cell.gate_pct is not None
     return CellRow(
         cell=neutral(str(cell.cell)),
-        rates="  ".join(f"{rate:.1f}" for rate in cell.rates_tok_s) or DASH,
-        mean=DASH if cell.mean_tok_s is None else f"{cell.mean_tok_s:.1f}",
-        ms=DASH if cell.ms_per_token is None else f"{cell.ms_per_token:.3f}",
-        spread=spread,
+        rates="  ".join(figures.rate(rate) for rate in cell.rates_tok_s) or DASH,
+        mean=figures.rate(cell.mean_tok_s),
+        ms=figures.significant(cell.ms_per_token),
+        spread=f"{cell.spread_pct:.1f} % (of {cell.gate_pct:.1f})" if known else DASH,
         leverage=DASH if cell.leverage is None else f"{cell.leverage:.1f}",
-        flags=", ".join(dict.fromkeys(flag.name for flag in cell.flags)),
+        flags=_names(cell.flags),
     )
 
 
-def _effect_row(summary: Summary, effect: Effect, flags: tuple[Flag, ...]) -> EffectRow:
-    interval = DASH
-    if effect.interval is not None:
-        found = effect.interval
-        interval = f"{found.low:.3f} to {found.high:.3f} ({found.method}, {_level(found.level)})"
-    counts = {str(cell.cell): cell.n for cell in summary.cells}
-    rounds = [
-        counts.get(f"{arm}@{effect.condition}", 0) for arm in (effect.baseline, effect.candidate)
-    ]
+def _effect_row(summary: Summary, effect: Effect) -> EffectRow:
+    sides = tuple(
+        one
+        for cell in summary.cells
+        if cell.cell.condition == effect.condition
+        and cell.cell.arm in (effect.baseline, effect.candidate)
+        for one in cell.flags
+    )
+    old, new = effect.rounds
     return EffectRow(
         condition=str(effect.condition),
         arms=neutral(f"{effect.candidate} / {effect.baseline}"),
-        speedup="not printed" if effect.speedup is None else f"{effect.speedup:.3f}x",
-        interval=interval,
-        rounds=str(rounds[0]) if rounds[0] == rounds[1] else f"{rounds[1]} / {rounds[0]}",
+        speedup=_speedup(effect),
+        interval=_interval(effect),
+        rounds=str(old) if old == new else f"{new} / {old}",
         verdict=effect.verdict.value,
-        flags=", ".join(
-            dict.fromkeys(flag.name for flag in (*summary.flags, *effect.flags, *flags))
-        ),
+        flags=_names((*summary.flags, *effect.flags, *sides)),
     )
 
 
-def _level(level: float) -> str:
-    return f"{100 * level:.0f} %" if level >= 0.95 or level == 0.9 else f"level {level:.2f}"  # noqa: PLR2004 - usual levels
+def _speedup(effect: Effect) -> str:
+    """Print the ratio of mean times beside the headline where a reader would see another digit."""
+    text = figures.ratio(effect.speedup)
+    if effect.speedup is None or effect.speedup_mean_times is None:
+        return text
+    other = figures.ratio(effect.speedup_mean_times, figures.ratio_digits(effect.speedup))
+    return text if other == text else f"{text} ({other} by mean times)"
 
 
-def _notes(summary: Summary) -> tuple[str, ...]:
-    """One line per flag name: where it fired with which figures, why it matters, what to do."""
-    everywhere = [*summary.flags, *(flag for cell in summary.cells for flag in cell.flags)]
-    names = dict.fromkeys(flag.name for flag in everywhere)
-    lines = []
-    for name in names:
-        fired = [flag for flag in everywhere if flag.name == name]
-        where = "; ".join(f"{flag.where}: {flag.figures}" for flag in fired)
-        lines.append(neutral(f"{name} - {where}. {fired[0].why} {fired[0].remedy}"))
-    return tuple(lines)
+def _interval(effect: Effect) -> str:
+    if effect.interval is None:
+        return DASH
+    digits = figures.ratio_digits(effect.basis_speedup or effect.speedup or 1.0)
+    text = figures.interval(effect.interval, digits)
+    if effect.basis == "differential":
+        return text
+    return f"by time stamps {figures.ratio(effect.basis_speedup)}: {text}"
+
+
+def _depth_row(trend: DepthTrend) -> DepthRow:
+    name = trend.arm if trend.batch == 1 else f"{trend.arm} x{trend.batch}"
+    retention = f"{trend.retention_pct:.1f} %"
+    if trend.retention_interval_pct is not None:
+        retention += f", {figures.interval(trend.retention_interval_pct, 1)}"
+    slope = f"{trend.slope_ms_per_1000:.3f}"
+    if trend.slope_interval is not None:
+        slope += f", {figures.interval(trend.slope_interval, 3)}"
+    error = trend.slope_ls_se_ms_per_1000
+    return DepthRow(
+        arm=neutral(name),
+        depths=f"{trend.depths[0]} to {trend.depths[-1]}",
+        retention=retention,
+        slope=slope,
+        least_squares=f"{trend.slope_ls_ms_per_1000:.3f}"
+        + ("" if error is None else f" (standard error {error:.3f})"),
+    )

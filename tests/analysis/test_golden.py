@@ -128,7 +128,7 @@ def test_variance_components_of_a_worked_example() -> None:
 
 def test_the_published_speedup_and_its_intervals() -> None:
     assert speedup(STOCK_1K, SPLIT_1K) == pytest.approx(1.380246, abs=2e-5)
-    found = interval(STOCK_1K, SPLIT_1K, [True, False])
+    found = interval(STOCK_1K, SPLIT_1K, [-1, 1])
     assert found is not None
     assert same((found.low, found.high), (1.362195, 1.398647), 2e-6)
     assert found.level == pytest.approx(2 / 3)
@@ -159,20 +159,23 @@ def test_a_pure_slot_effect_is_taken_out_and_told() -> None:
         math.log(1.1) + (-0.03 if early else 0.03) + e
         for early, e in zip(first, jitter, strict=True)
     ]
-    adjusted, plain = order_adjusted(logs, first), paired(logs)
+    shifts = [-1 if early else 1 for early in first]
+    adjusted, plain = order_adjusted(logs, shifts), paired(logs)
     assert adjusted.low < 1.1 < adjusted.high
     assert adjusted.high - adjusted.low < (plain.high - plain.low) / 10
-    assert slot_effect_pct(logs, first) == pytest.approx(3.0, abs=0.15)
-    assert slot_effect_pct(logs, [True] * 8) is None
+    assert slot_effect_pct(logs, shifts) == pytest.approx(3.0, abs=0.15)
+    assert slot_effect_pct(logs, [1] * 8) is None
 
 
 def test_no_interval_rests_on_normality_below_four_rounds() -> None:
-    assert interval([1.0], [2.0], [True]) is None
+    assert interval([1.0], [2.0], [1]) is None
     methods = {}
     for count in (2, 3, 4, 5, 6, 8):
         rates = [1.0 + 0.01 * index for index in range(count)]
         found = interval(
-            rates, [2 * rate for rate in rates[::-1]], [bool(index % 2) for index in range(count)]
+            rates,
+            [2 * rate for rate in rates[::-1]],
+            [1 - 2 * (index % 2) for index in range(count)],
         )
         assert found is not None
         methods[count] = found.method.split()[0]

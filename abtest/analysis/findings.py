@@ -1,0 +1,133 @@
+"""Flags of a whole run, and of one condition: what was proved, declared, observed and decoded."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from abtest.analysis import differences, proof
+from abtest.analysis.counting import Counted
+from abtest.analysis.explain import flag
+from abtest.model.flag import Flag
+from abtest.model.names import Cell, Condition
+from abtest.model.result import CellSummary, Difference
+from abtest.model.trial import Status, TrialRecord
+
+SHOWN = 5  # facts named in one flag; a changed machine changes dozens
+KINDS = {
+    "process": ("isolation-process", "isolation process"),
+    "simulated": ("simulated", "isolation simulated"),
+    "imported": ("imported", "isolation imported"),
+}
+
+
+def of_run(
+    counted: Counted,
+    arms: Sequence[str],
+    declared: Sequence[Difference],
+    seen: Sequence[Difference],
+    facts: differences.Facts,
+    *,
+    identity: str,
+) -> Iterator[Flag]:
+    """Find what bears on every effect."""
+    records = counted.records
+    if records and identity == proof.NOT_PROVED:
+        lacking = sum(not proof.is_proved(record) for record in records)
+        yield flag(
+            "not-proved", "run", f"{lacking} of {len(records)} trials lack the answer of a rank"
+        )
+    # In an A/A run equal routes are what is wanted: nothing is declared there.
+    if declared and records and _equal_everywhere(records, arms):
+        yield flag("routes-equal", "run", _route(records, arms[0]))
+    for name, found in (
+        ("undeclared-difference", differences.undeclared(declared, seen)),
+        ("declared-not-observed", differences.unseen(declared, seen, facts)),
+        ("environment-changed", differences.changed_within(facts)),
+    ):
+        if found:
+            yield flag(name, "run", _list(found))
+    for kind in sorted({record.isolation for record in records} & KINDS.keys()):
+        name, figures = KINDS[kind]
+        yield flag(name, "run", figures)
+
+
+def of_conditions(
+    chosen: Sequence[TrialRecord],
+    counted: Counted,
+    candidates: Sequence[str],
+    baseline: str,
+    *,
+    declared: bool,
+) -> dict[Condition, tuple[Flag, ...]]:
+    """Find what bears on the effects of one condition, or (`where` is a cell) of one candidate there.
+
+    Args:
+        declared: whether the arms declare any difference; an A/A run does not.
+    """
+    groups = _by_condition(counted.records)
+    invalid = _by_condition(
+        [one for one in chosen if one.status is Status.INVALID and not one.discarded]
+    )
+    found: dict[Condition, tuple[Flag, ...]] = {}
+    for condition in sorted(groups.keys() | invalid.keys()):
+        records = groups.get(condition, [])
+        found[condition] = (
+            *_invalid(str(condition), invalid.get(condition, [])),
+            *(_equal_routes(records, baseline, candidates) if declared else ()),
+            *_outputs(str(condition), records),
+        )
+    return found
+
+
+def _invalid(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
+    if records:
+        reasons = Counter((record.reason or "no reason").partition(":")[0] for record in records)
+        yield flag("invalid-trials", where, _list([f"{n} {name}" for name, n in reasons.items()]))
+
+
+def _outputs(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
+    if differences.outputs_differ(records):
+        yield flag("outputs-differ", where, "one hash per arm, not the same")
+
+
+def incomplete(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[Flag]:
+    """Count blocks that lack an arm: their records do not enter the effects."""
+    empty = [str(summary.cell) for summary in cells.values() if summary.n == 0]
+    figures = [f"{len(counted.broken)} blocks without every arm"] if counted.broken else []
+    figures += [f"no good trial of {_list(empty)}"] if empty else []
+    if figures:
+        yield flag("incomplete", "run", "; ".join(figures))
+
+
+def _by_condition(records: Sequence[TrialRecord]) -> dict[Condition, list[TrialRecord]]:
+    groups: dict[Condition, list[TrialRecord]] = defaultdict(list)
+    for record in records:
+        groups[record.condition].append(record)
+    return groups
+
+
+def _equal_everywhere(records: Sequence[TrialRecord], arms: Sequence[str]) -> bool:
+    groups = _by_condition(records).values()
+    return all(differences.routes_equal(group, arms) for group in groups)
+
+
+def _equal_routes(
+    records: Sequence[TrialRecord], baseline: str, candidates: Sequence[str]
+) -> Iterator[Flag]:
+    """Look at each candidate by itself: another candidate's new route does not excuse this one."""
+    routes = differences.decode_routes(records)
+    for arm in candidates:
+        if arm in routes and routes[arm] == routes.get(baseline):
+            where = str(Cell(arm, records[0].condition))
+            yield flag("routes-equal", where, _route(records, arm))
+
+
+def _route(records: Sequence[TrialRecord], arm: str) -> str:
+    routes = differences.decode_routes(records)[arm]
+    return "; ".join(
+        ", ".join(f"{name}={value}" for name, value in route) for route in sorted(routes)
+    )
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

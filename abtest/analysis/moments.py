@@ -1,0 +1,34 @@
+"""Mean and standard deviation by compensated sums: exact enough, and fast enough for 100 000 trials."""
+
+import math
+from collections.abc import Sequence
+
+
+def mean(values: Sequence[float]) -> float:
+    """Compute the arithmetic mean of one value or more."""
+    return math.fsum(values) / len(values)
+
+
+def variance(values: Sequence[float]) -> float:
+    """Compute the sample variance (n - 1) of two values or more, around the mean: no cancellation."""
+    center = mean(values)
+    return math.fsum((value - center) ** 2 for value in values) / (len(values) - 1)
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Compute the sample standard deviation of two values or more.
+
+    >>> round(deviation([1.20, 1.22, 1.21]), 4)
+    0.01
+    """
+    return math.sqrt(variance(values))
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Compute the standard error of the mean of two independent values or more."""
+    return deviation(values) / math.sqrt(len(values))
+
+
+def harmonic(rates: Sequence[float]) -> float:
+    """Compute the rate that belongs to the mean time per token."""
+    return 1 / mean([1 / rate for rate in rates])
