@@ -20,9 +20,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     required = os.environ.get(REQUIRE) == "1"
     docker = _docker_skip(wanted=config.getoption("--run-docker") or required, required=required)
     for item in items:
-        if "docker" in item.keywords and docker is not None:
+        if item.get_closest_marker("docker") and docker is not None:
             item.add_marker(docker)
-        if "gpu" in item.keywords and not config.getoption("--run-gpu"):
+        if item.get_closest_marker("gpu") and not config.getoption("--run-gpu"):
             item.add_marker(pytest.mark.skip(reason="needs an accelerator: --run-gpu"))
 
 

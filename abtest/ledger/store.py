@@ -180,9 +180,9 @@ def locked(folder: Path, clock: Clock) -> Iterator[Store]:
 
 
 def is_free(folder: Path) -> bool:
-    """Tell whether no live run holds this folder; a folder that is gone is free."""
+    """Tell whether no live run holds this folder; one that cannot be seen from here is not ours to call free."""
     if not folder.is_dir():
-        return True
+        return False
     lock = FileLock(folder / LOCK, timeout=0)
     try:
         lock.acquire()

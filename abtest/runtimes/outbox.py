@@ -22,10 +22,10 @@ class Outbox:
     def progress(self) -> tuple[str | None, int]:
         """Read new phase marks; returns the latest phase and how many marks there are."""
         try:
-            with (self.folder / "progress.jsonl").open("rb") as file:
+            with self._own("progress.jsonl").open("rb") as file:
                 file.seek(self._offset)
                 new = file.read()
-        except FileNotFoundError:
+        except OSError:
             return None, 0
         whole, _, _ = new.rpartition(b"\n")
         if whole:
@@ -36,10 +36,17 @@ class Outbox:
             self._phase = phases[-1] if phases else self._phase
         return self._phase, self._marks
 
+    def _own(self, name: str) -> Path:
+        """Name a file of the sandbox; a link is refused: it could bring a file of the host into a record."""
+        path = self.folder / name
+        if path.is_symlink():
+            raise OSError(f"{path} is a link")
+        return path
+
     def report(self, name: str) -> dict[str, Any] | None:
         """Read the probe's answer; None where it wrote none, or none that can be read."""
         try:
-            body = json.loads((self.folder / name).read_text(encoding="utf-8"))
+            body = json.loads(self._own(name).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         return body if isinstance(body, dict) else None
@@ -47,7 +54,7 @@ class Outbox:
     def log_tail(self) -> str:
         """Return the last words of everything that was printed in the sandbox."""
         try:
-            with (self.folder / "engine.log").open("rb") as file:
+            with self._own("engine.log").open("rb") as file:
                 file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
                 return file.read().decode("utf-8", errors="replace")
         except OSError:
@@ -58,7 +65,7 @@ class Outbox:
         return {
             path.name: hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(self.folder.iterdir())
-            if path.is_file()
+            if path.is_file() and not path.is_symlink()
         }
 
 

@@ -160,6 +160,9 @@ def test_two_writers_on_one_folder_are_refused(tmp_path: Path) -> None:
     finally:
         holder.communicate(b"", timeout=10)
     assert store.is_free(tmp_path)
+    assert not store.is_free(tmp_path / "elsewhere"), (
+        "a folder that cannot be seen may be another machine's"
+    )
 
 
 def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path: Path) -> None:

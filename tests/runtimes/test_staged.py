@@ -162,3 +162,19 @@ def test_a_report_that_cannot_be_read_is_none(content: str | None, tmp_path: Pat
     assert Outbox(tmp_path).report("trial.json") is None
     (tmp_path / "trial.json").write_text(json.dumps({"a": 1}))
     assert Outbox(tmp_path).report("trial.json") == {"a": 1}
+
+
+def test_a_link_in_the_sandboxs_folder_brings_no_file_of_the_host_into_a_record(
+    tmp_path: Path,
+) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text('{"phase": "secret"}\n')
+    box = tmp_path / "box"
+    box.mkdir()
+    for name in ("trial.json", "progress.jsonl", "engine.log"):
+        (box / name).symlink_to(secret)
+    outbox = Outbox(box)
+    assert outbox.report("trial.json") is None
+    assert outbox.progress() == (None, 0)
+    assert outbox.log_tail() == ""
+    assert outbox.files() == {}
