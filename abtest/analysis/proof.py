@@ -8,6 +8,7 @@ from abtest.model.trial import TrialRecord
 PROVED = "proved"
 NOT_PROVED = "not proved"
 IMPORTED = "imported"
+SIMULATED = "simulated"
 WHEN = ("before", "after")
 SHORT_ID = 12
 
@@ -16,6 +17,8 @@ def identity(counted: Sequence[TrialRecord]) -> str:
     """Say "proved" only if every record carries a matching answer of every rank, before and after timing."""
     if any(record.isolation == IMPORTED for record in counted):
         return IMPORTED
+    if any(record.isolation == SIMULATED for record in counted):
+        return SIMULATED  # nothing ran, so nothing can be proved
     return PROVED if counted and all(is_proved(record) for record in counted) else NOT_PROVED
 
 

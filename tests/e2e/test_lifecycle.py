@@ -334,6 +334,7 @@ def test_the_simulated_runtime_shows_a_whole_run(
     )
     said = capsys.readouterr().out
     assert "isolation: simulated" in said
+    assert "identity: simulated" in said
     assert "Nothing was measured" in said
     assert main(["rerun", "latest", "--cell", "splitkv@2048", "--results", str(tmp_path)]) == 0
     assert main(["summary", "latest", "--format", "json", "--results", str(tmp_path)]) == 0
