@@ -68,7 +68,7 @@ def start(path: Path, choice: Choice, root: Path, options: Options) -> Path:
             results.write_run(run_folder, ready.describe(file))
             (run_folder / store.LEDGER).touch()
             results.point_latest(run_folder)
-            _finish(ready, full_plan(experiment))
+            ready.run(full_plan(experiment))
     finally:
         if not (run_folder / store.RUN).exists():  # it never came to a run
             shutil.rmtree(run_folder, ignore_errors=True)
@@ -94,7 +94,7 @@ def resume(path: Path, choice: Choice, run_folder: Path, options: Options) -> Pa
             ready.ledger.supersede(trial, "its block is run again whole")
         plan = without(full_plan(experiment), set(state.whole))
         results.point_latest(run_folder)
-        _finish(ready, plan, contents)
+        ready.run(plan, contents.standing)
     return run_folder
 
 
@@ -121,15 +121,8 @@ def rerun(run_folder: Path, cell: Cell, rounds: int, options: Options) -> Path:
             first_order=max((record.order for record in contents.records), default=0) + 1,
         )
         results.point_latest(run_folder)
-        _finish(ready, plan, contents)
+        ready.run(plan, contents.standing)
     return run_folder
-
-
-def _finish(
-    ready: Session, plan: tuple[PlannedTrial, ...], contents: store.Contents | None = None
-) -> None:
-    earlier = contents.standing if contents is not None else ()
-    ready.run(plan, earlier)
 
 
 def _make_folder(folder: Path) -> None:
