@@ -8,7 +8,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, Callable
 
 from abtest.probe import request as requests
-from abtest.probe.deadman import arm
+from abtest.probe.deadman import ORPHANED, arm, released
 from abtest.probe.errors import ProbeError
 from abtest.probe.outbox import Marks, Outbox
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Do what the file named by ABTEST_REQUEST asks; returns 0 whenever an answer was written."""
+    """Do what the file named by ABTEST_REQUEST asks; returns 0 when an answer was written and somebody is there to read it."""
     asked = requests.read(os.environ["ABTEST_REQUEST"])
     outbox = Outbox(asked.out, (os.environ.get(name, "") for name in asked.hide_env))
     outbox.redirect_output()
@@ -33,7 +33,7 @@ def main() -> int:
     finally:
         sys.stdout.flush()
         outbox.clean_log()
-    return 0
+    return ORPHANED if released.is_set() else 0
 
 
 def _survey(asked: Request, body: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import threading
 from typing import Callable
 
 ORPHANED = 71  # exit code when stdin ended
+released = threading.Event()  # set before anything is killed: the main thread may end first
 SWEEPS = 3  # a child may start another one while the sweep runs
 
 
@@ -30,6 +31,7 @@ def _wait(switch: int, last_act: Callable[[], None]) -> None:
             pass
     except OSError:
         pass  # a broken switch is a released one
+    released.set()
     try:
         kill_children()
         last_act()
