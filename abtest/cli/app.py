@@ -1,0 +1,100 @@
+"""What the commands share: the program, its options, and how their texts are read."""
+
+import platform
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from abtest import __version__
+from abtest.errors import InfrastructureError, UsageError
+
+if TYPE_CHECKING:
+    from abtest.cli.session import Options
+
+app = typer.Typer(
+    name="abtest",
+    help="Controlled A/B experiments for inference kernels: fresh sandboxes, proof of the code that ran.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class RuntimeName(StrEnum):
+    """Where trials run."""
+
+    AUTO = "auto"
+    DOCKER = "docker"
+    PROCESS = "process"
+
+
+class FormatName(StrEnum):
+    """How a summary is written."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+ExperimentPath = Annotated[
+    Path, typer.Argument(help="Experiment file, or the folder that holds it.")
+]
+ResultsName = Annotated[
+    str, typer.Argument(help="A run's folder, or its name below --results; `latest` works.")
+]
+Root = Annotated[Path, typer.Option("--results", help="Folder that holds the runs.")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on stderr.")]
+HostAccess = Annotated[
+    bool,
+    typer.Option(
+        "--allow-host-access",
+        help="Allow volumes that hand over the host, such as its engine's socket.",
+    ),
+]
+RESULTS = Path("results")
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(f"abtest {__version__}")
+        raise typer.Exit
+
+
+def session_options(*, simulate: bool, log_json: bool, allow_host_access: bool) -> "Options":
+    from abtest.cli.session import Options
+
+    return Options(simulate, log_json, allow_host_access)
+
+
+def show(folder: Path, form: FormatName, rounds: str | None) -> None:
+    import os
+
+    from abtest.cli.summary import parse_rounds, show
+
+    show(folder, form.value, parse_rounds(rounds), os.environ)
+
+
+def names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(","))
+
+
+def numbers(option: str, text: str | None) -> tuple[int, ...] | None:
+    try:
+        return None if text is None else tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise UsageError(
+            f"{option} {text!r}: not a list of numbers", remedy="Write such as 512,2048."
+        ) from error
+
+
+def need_linux() -> None:
+    if platform.system() != "Linux":
+        raise InfrastructureError(
+            f"trials run on Linux, this is {platform.system()}",
+            remedy="Run on Linux; `abtest summary` works anywhere.",
+        )
