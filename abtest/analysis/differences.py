@@ -8,6 +8,9 @@ from abtest.model.trial import TrialRecord
 
 MIXED = "varies"
 ABSENT = "-"
+BROUGHT_BY = {
+    "image": ("argv", "distributions", "env", "os_release", "python")
+}  # comes with a declared image
 
 
 Facts = dict[str, dict[str, set[str]]]
@@ -72,6 +75,7 @@ def changed_within(facts: Facts) -> list[str]:
 def undeclared(declared: Sequence[Difference], seen: Sequence[Difference]) -> list[str]:
     """Name observed differences that no declaration covers."""
     allowed = {difference.what for difference in declared}
+    allowed |= {kind for what in tuple(allowed) for kind in BROUGHT_BY.get(what, ())}
     return [difference.what for difference in seen if _kind(difference.what) not in allowed]
 
 

@@ -84,7 +84,7 @@ class RunFile:
         """What the arms are declared to differ in."""
         keys = [
             key
-            for key in ("file", "env", "args")
+            for key in ("file", "image", "env", "args")
             if len({repr(facts.get(key)) for facts in self.arms.values()}) > 1
         ]
         return tuple(
@@ -129,11 +129,14 @@ def describe(setup: Setup, *, experiment_path: str, created: str, why_runtime: s
 
 def _arm_facts(setup: Setup, experiment: Experiment, name: str) -> dict[str, Any]:
     arm = experiment.arms[name]
-    swap = setup.swaps[name][0]
+    swaps = setup.swaps[name]
     return {
-        "file": f"{swap.target} (md5 {swap.md5[:8]})",
-        "md5": swap.md5,
-        "sha256": swap.sha256,
+        "file": ", ".join(f"{swap.target} (md5 {swap.md5[:8]})" for swap in swaps),
+        "files": [
+            {"target": swap.target, "md5": swap.md5, "sha256": swap.sha256, "origin": swap.origin}
+            for swap in swaps
+        ],
+        "image": setup.images[name].image_id,
         "env": dict(arm.env),
         "args": dict(arm.args),
     }

@@ -13,14 +13,13 @@ from abtest.cli.results import RunFile, describe, host_name
 from abtest.cli.staging import stage_arms
 from abtest.errors import UsageError
 from abtest.ledger import store
-from abtest.model.sandbox import ImageRequest
+from abtest.model.sandbox import ImageFacts, ImageRequest
 from abtest.model.trial import PlannedTrial, TrialRecord
 from abtest.ports import Runtime
 from abtest.runner.campaign import run_campaign
 from abtest.runner.setup import Setup
 from abtest.runner.trial import Ports
-from abtest.spec import Experiment
-from abtest.spec.load import resolve
+from abtest.spec import Experiment, Image, resolve
 
 STAGED = "staged"
 
@@ -80,28 +79,19 @@ def session(
         work.mkdir(exist_ok=True)
         staged = run_folder / STAGED
         staged.mkdir(exist_ok=True)
-        arm_of: dict[str, str] = {}
-        runtime, why = _open_runtime(stack, experiment, run_folder, options, arm_of)
+        runtime, why = _open_runtime(stack, experiment, run_folder, options)
         pythonpath = tuple(
             str(found)
             for entry in experiment.engine.pythonpath
             if (found := resolve(experiment_folder, entry))
         )
-        image = runtime.survey(
-            ImageRequest(
-                experiment.image.kind,
-                experiment.image.ref or experiment.image.build or "",
-                experiment.engine.python,
-                pythonpath,
-                (experiment.target,),
-            )
-        )
-        swaps = stage_arms(experiment, experiment_folder, image, staged)
-        arm_of.update({files[0].sha256: arm for arm, files in swaps.items()})
+        _refuse_foreign_code(experiment, runtime)
+        images = survey_arms(experiment, experiment_folder, runtime, pythonpath)
+        swaps = stage_arms(experiment, experiment_folder, images, staged)
         setup = Setup(
             run=run_folder.name,
             experiment=experiment,
-            image=image,
+            images=images,
             pythonpath=pythonpath,
             swaps=swaps,
             secrets=_secrets(experiment, os.environ),
@@ -111,17 +101,54 @@ def session(
         yield Session(setup, runtime, why, ledger, options)
 
 
+def survey_arms(
+    experiment: Experiment, folder: Path, runtime: Runtime, pythonpath: tuple[str, ...]
+) -> dict[str, ImageFacts]:
+    """Survey every image once; returns the image of each arm."""
+    found: dict[Image, ImageFacts] = {}
+    images: dict[str, ImageFacts] = {}
+    for arm in experiment.arms:
+        image = experiment.image_of(arm)
+        if image not in found:
+            build = None if image.build is None else resolve(folder, image.build)
+            found[image] = runtime.survey(
+                ImageRequest(
+                    image.kind,
+                    str(build or image.ref or ""),
+                    experiment.engine.python,
+                    pythonpath,
+                    experiment.targets,
+                    experiment.container.user,
+                )
+            )
+        images[arm] = found[image]
+    return images
+
+
+def _refuse_foreign_code(experiment: Experiment, runtime: Runtime) -> None:
+    """Other people's code runs without a container only where that was asked for in so many words."""
+    foreign = [
+        arm
+        for arm, it in experiment.arms.items()
+        if any(one.git for one in it.sources("").values())
+    ]
+    if foreign and runtime.isolation == "process" and experiment.runtime != "process":
+        raise UsageError(
+            f"arm {foreign[0]} is code from a git repository, and there is no container to hold it",
+            remedy="Start a container engine, or say `--runtime process` if you trust that code.",
+        )
+
+
 def _open_runtime(
     stack: ExitStack,
     experiment: Experiment,
     run_folder: Path,
     options: Options,
-    arm_of: Mapping[str, str],
 ) -> tuple[Runtime, str]:
     if options.simulate:
         from abtest.runtimes.simulated import SimulatedRuntime, Truth
 
-        simulated = SimulatedRuntime(Truth(), baseline=experiment.baseline, arm_of=arm_of)
+        simulated = SimulatedRuntime(Truth(), baseline=experiment.baseline)
         return simulated, "--simulate was given: nothing is measured"
     from abtest.runtimes import choose
 

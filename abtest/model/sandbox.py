@@ -40,10 +40,11 @@ class ImageRequest:
 
     Args:
         kind: "host", or an image that is built or referred to.
-        name: the reference or the build folder; empty for "host".
+        name: the reference, or the absolute build folder; empty for "host".
         python: interpreter inside the image; None means found.
         pythonpath: absolute host folders that the engine is imported from (host image, process).
         targets: target files as the experiment names them.
+        user: whom trials run as, None for the caller.
     """
 
     kind: ImageKind
@@ -51,6 +52,7 @@ class ImageRequest:
     python: str | None
     pythonpath: tuple[str, ...]
     targets: tuple[str, ...]
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class TargetFacts:
         package_root: absolute path of the top-level package (or of the file itself, for a single module).
         content: the image's own bytes.
         copies: other files on the import path that bear the target's name.
+        real_path: the path with all links resolved, where the file itself is.
     """
 
     target: str
@@ -71,6 +74,7 @@ class TargetFacts:
     md5: str
     sha256: str
     copies: tuple[str, ...] = ()
+    real_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,8 @@ class Swap:
     Args:
         path: absolute path inside the image.
         staged: absolute path of the staged file on the host, named by its content hash.
+        origin: one phrase on where the bytes are from.
+        real_path: the path with all links resolved, as the image has it.
     """
 
     target: str
@@ -104,6 +110,8 @@ class Swap:
     staged: str
     md5: str
     sha256: str
+    origin: str = ""
+    real_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,7 @@ class SandboxRequest:
 
     run: str
     trial: str
+    arm: str
     out_dir: str
     image: ImageFacts
     pythonpath: tuple[str, ...]
@@ -159,6 +168,7 @@ class Collected:
         log_tail: the last lines of everything that was printed in the sandbox.
         target_paths: where each target must have been loaded from, as seen inside the sandbox.
         files: sidecar files below the trial's folder, with their sha256.
+        flags: findings of the runtime's own, for the record.
     """
 
     report: Mapping[str, object] | None
@@ -166,3 +176,4 @@ class Collected:
     container: ContainerFacts | None
     target_paths: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()

@@ -61,12 +61,18 @@ def _target(name: str) -> dict[str, Any]:
         raise invalid("target-missing", f"{name}: {path} is not a regular file in this image")
     if os.path.getsize(path) > MOST_BYTES:
         raise invalid("target-missing", f"{name}: {path} is larger than {MOST_BYTES} bytes")
-    with open(path, "rb") as file:
-        content = file.read()
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise invalid(
+            "target-unreadable", f"{name}: user {os.getuid()} cannot read {path}: {error}"
+        ) from error
     root = _package_root(path, name)
     return {
         "target": name,
         "path": path,
+        "real_path": os.path.realpath(path),
         "package_root": root,
         "md5": hashlib.md5(content).hexdigest(),
         "sha256": hashlib.sha256(content).hexdigest(),

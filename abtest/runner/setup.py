@@ -20,16 +20,22 @@ class Setup:
         swaps: per arm, the staged file that takes the target's place.
         secrets: values of `env_pass`, handed through and never recorded.
         isolation: what the runtime calls itself.
+        images: the image of each arm; one and the same for all, unless arms declare their own.
     """
 
     run: str
     experiment: Experiment
-    image: ImageFacts
+    images: Mapping[str, ImageFacts]
     pythonpath: tuple[str, ...]
     swaps: Mapping[str, tuple[Swap, ...]]
     secrets: Mapping[str, str]
     isolation: str
     host: str
+
+    @property
+    def image(self) -> ImageFacts:
+        """The baseline's image."""
+        return self.images[self.experiment.baseline]
 
     @property
     def parts(self) -> dict[str, str]:
@@ -39,6 +45,7 @@ class Setup:
             include={
                 "name",
                 "target",
+                "image",
                 "baseline",
                 "engine",
                 "tokens",
@@ -53,10 +60,10 @@ class Setup:
             parts[f"arm {arm}: file"] = _digest([(swap.target, swap.sha256) for swap in swaps])
             declared = self.experiment.arms[arm].model_dump(mode="json", include={"env", "args"})
             parts[f"arm {arm}: env and args"] = _digest(declared)
-        parts["image: id"] = _digest(
-            [self.image.kind, self.image.image_id, self.image.image_digest]
-        )
-        parts |= {f"image: {key}": _digest(value) for key, value in self.image.fingerprint.items()}
+        parts |= _image_parts("image", self.image)
+        for arm, image in self.images.items():
+            if image != self.image:
+                parts |= _image_parts(f"image of {arm}", image)
         parts["isolation"] = self.isolation
         return parts
 
@@ -64,6 +71,11 @@ class Setup:
     def spec_sha256(self) -> str:
         """One digest over all parts: records with another one are never mixed with these."""
         return _digest(self.parts)
+
+
+def _image_parts(name: str, image: ImageFacts) -> dict[str, str]:
+    parts = {f"{name}: id": _digest([image.kind, image.image_id, image.image_digest])}
+    return parts | {f"{name}: {key}": _digest(value) for key, value in image.fingerprint.items()}
 
 
 def _digest(value: object) -> str:
@@ -80,8 +92,9 @@ def sandbox_request(
     return SandboxRequest(
         run=setup.run,
         trial=trial,
+        arm=planned.cell.arm,
         out_dir=out_dir,
-        image=setup.image,
+        image=setup.images[planned.cell.arm],
         pythonpath=setup.pythonpath,
         swaps=setup.swaps[planned.cell.arm],
         probe=_probe_request(experiment, planned, trial),
@@ -120,7 +133,7 @@ def _probe_request(experiment: Experiment, planned: PlannedTrial, trial: str) ->
         "batch": planned.cell.condition.batch,
         "tokens": list(experiment.tokens),
         "pairs": experiment.pairs,
-        "targets": [experiment.target],
+        "targets": list(experiment.targets),
         "routes": None if routes is None else {"at": routes.at, "record": list(routes.record)},
         "die_with_stdin": True,
         "hide_env": list(experiment.container.env_pass),

@@ -41,4 +41,5 @@ def _target(value: Mapping[str, Any]) -> TargetFacts:
         md5=str(value["md5"]),
         sha256=str(value["sha256"]),
         copies=tuple(map(str, value["copies"])),
+        real_path=str(value["real_path"]),
     )

@@ -5,6 +5,7 @@ analysis against a truth that they know. Its isolation is `simulated` and every 
 """
 
 import hashlib
+import json
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -70,18 +71,14 @@ class SimulatedRuntime:
 
     isolation = "simulated"
 
-    def __init__(
-        self, truth: Truth, *, baseline: str, arm_of: Mapping[str, str], seed: int = 0
-    ) -> None:
+    def __init__(self, truth: Truth, *, baseline: str, seed: int = 0) -> None:
         """Prepare a machine.
 
         Args:
             baseline: the arm that the default truth makes slow; others get a flatter slope.
-            arm_of: sha256 of a staged file -> name of its arm; filled before the first trial.
         """
         self._truth = truth
         self._baseline = baseline
-        self._arm_of = arm_of
         self._random = random.Random(seed)
         self._trials = 0
 
@@ -97,7 +94,7 @@ class SimulatedRuntime:
     def report(self, request: SandboxRequest) -> dict[str, Any]:
         """Draw one trial's report, in the probe's form."""
         probe: Any = request.probe
-        arm = self._arm_of[request.swaps[0].sha256]
+        arm = request.arm
         truth = self._truth.arms.get(arm) or (
             self._truth.other if arm == self._baseline else ArmTruth(19.5, 0.26)
         )
@@ -120,6 +117,8 @@ class SimulatedRuntime:
             "routes": [],
             "environment": {
                 "engine.kind": "simulated",
+                "engine.args": json.dumps(probe["engine"]["args"], sort_keys=True),
+                **{f"env.{name}": value for name, value in request.env.items()},
                 "engine.tensor_parallel": str(probe["engine"]["tensor_parallel"]),
             },
             "flags": [],

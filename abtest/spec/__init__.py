@@ -1,27 +1,21 @@
 """The experiment file: YAML is parsed once, then frozen. Errors name file, line, key path and remedy."""
 
-from abtest.spec.document import (
-    Arm,
-    Container,
-    Engine,
-    Experiment,
-    Image,
-    Limits,
-    Replacement,
-    Routes,
-)
+from abtest.spec.arms import Arm, Git, Image, Source
+from abtest.spec.checks import resolve
+from abtest.spec.document import Engine, Experiment, Limits, Routes
 from abtest.spec.load import load, parse, restrict
 
 __all__ = [
     "Arm",
-    "Container",
     "Engine",
     "Experiment",
+    "Git",
     "Image",
     "Limits",
-    "Replacement",
     "Routes",
+    "Source",
     "load",
     "parse",
+    "resolve",
     "restrict",
 ]

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from abtest.errors import SpecError, UsageError
-from abtest.spec.document import Arm, Experiment
+from abtest.spec.checks import check
+from abtest.spec.document import Experiment
 from abtest.spec.marks import KeyPath, Marks, read
 
 FILE_NAME = "experiment.yaml"
@@ -47,10 +48,7 @@ def parse(text: str, *, file: str, folder: Path) -> Experiment:
         experiment = Experiment.model_validate(data)
     except ValidationError as error:
         raise _first([_translate(details, marks) for details in error.errors()]) from error
-    _check_names(experiment, marks)
-    _check_rounds(experiment, marks)
-    _check_files(experiment, marks, folder)
-    _check_equal(experiment, marks, folder)
+    check(experiment, marks, folder)
     return experiment
 
 
@@ -179,96 +177,3 @@ def _models_in(annotation: object) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for inner in get_args(annotation) for model in _models_in(inner)]
-
-
-def _check_names(experiment: Experiment, marks: Marks) -> None:
-    names = ", ".join(experiment.arms)
-    if experiment.baseline not in experiment.arms:
-        text = f"{experiment.baseline!r} is not an arm"
-        raise marks.error(("baseline",), text, remedy=f"The arms are: {names}.")
-    if experiment.routes is None:
-        return
-    for arm, values in experiment.routes.expect.items():
-        if arm not in experiment.arms:
-            raise marks.error(
-                ("routes", "expect", arm), "is not an arm", remedy=f"The arms are: {names}."
-            )
-        for key in values:
-            if key not in experiment.routes.record:
-                recorded = ", ".join(experiment.routes.record)
-                raise marks.error(
-                    ("routes", "expect", arm, key),
-                    "is not recorded",
-                    remedy=f"Recorded are: {recorded}.",
-                )
-
-
-def _check_rounds(experiment: Experiment, marks: Marks) -> None:
-    if experiment.rounds % 2 and not experiment.allow_unbalanced:
-        raise marks.error(
-            ("rounds",),
-            f"{experiment.rounds} is odd: the order of the arms would not be balanced",
-            remedy="Use an even number, or add `allow_unbalanced: true`.",
-        )
-
-
-def resolve(folder: Path, name: str) -> Path | None:
-    """Resolve a path of an experiment; None if a relative one leaves the folder."""
-    path = Path(name)
-    if path.is_absolute():
-        return path
-    found = (folder / path).resolve()
-    return found if found.is_relative_to(folder) else None
-
-
-def _check_files(experiment: Experiment, marks: Marks, folder: Path) -> None:
-    for name, arm in experiment.arms.items():
-        if arm.file is not None:
-            _check_file(marks, ("arms", name, "file"), folder, arm.file)
-    for index, entry in enumerate(experiment.engine.pythonpath):
-        key: KeyPath = ("engine", "pythonpath", index)
-        found = resolve(folder, entry)
-        if found is None or not found.is_dir():
-            raise marks.error(
-                key,
-                f"{entry!r} is not a folder here",
-                remedy="Name a folder below this file's own.",
-            )
-
-
-def _check_file(marks: Marks, key: KeyPath, folder: Path, name: str) -> None:
-    path = resolve(folder, name)
-    if path is None:
-        raise marks.error(
-            key,
-            f"{name!r} leaves the experiment's folder",
-            remedy="Move it there, or give an absolute path.",
-        )
-    if not path.is_file():
-        kind = "is a folder" if path.is_dir() else "does not exist"
-        raise marks.error(key, f"{name!r} {kind}", remedy=f"Put the arm's file at {path}.")
-
-
-def _check_equal(experiment: Experiment, marks: Marks, folder: Path) -> None:
-    """Refuse two arms that differ in nothing; `{}` against a file is judged later, when the image is known."""
-    seen: dict[object, str] = {}
-    for name, arm in experiment.arms.items():
-        key = (
-            _source_key(arm, folder),
-            tuple(sorted(arm.env.items())),
-            repr(sorted(arm.args.items())),
-        )
-        if key in seen:
-            raise marks.error(
-                ("arms", name),
-                f"differs in nothing from {seen[key]!r}",
-                remedy="Remove one, or make them differ.",
-            )
-        seen[key] = name
-
-
-def _source_key(arm: Arm, folder: Path) -> object:
-    if arm.file is not None:
-        path = resolve(folder, arm.file)
-        return path.read_bytes() if path is not None else None
-    return arm.replace

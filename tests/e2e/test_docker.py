@@ -8,6 +8,7 @@ import pytest
 from abtest.errors import InfrastructureError
 from abtest.model.sandbox import ContainerOptions, ImageFacts, ImageRequest, SandboxRequest
 from abtest.runtimes.docker import DockerRuntime
+from abtest.runtimes.docker.image import Resolved
 from abtest.runtimes.docker.sandbox import DockerSandbox
 
 pytestmark = pytest.mark.docker
@@ -16,9 +17,11 @@ pytestmark = pytest.mark.docker
 class ElsewhereRuntime(DockerRuntime):
     """Shows the container another nonce than the one on this machine, as a remote engine would."""
 
-    def _survey_sandbox(self, request: ImageRequest, folder: Path, out: Path) -> DockerSandbox:
+    def _survey_sandbox(
+        self, request: ImageRequest, image: Resolved | None, folder: Path, out: Path
+    ) -> DockerSandbox:
         (folder / "nonce").write_text("another machine's")
-        return super()._survey_sandbox(request, folder, out)
+        return super()._survey_sandbox(request, image, folder, out)
 
 
 def test_an_engine_that_serves_other_files_is_refused_with_a_way_out(tmp_path: Path) -> None:
@@ -67,6 +70,7 @@ def test_a_container_has_no_network_no_capability_and_nowhere_else_to_write(tmp_
         request = SandboxRequest(
             "run",
             "trial",
+            "arm",
             str(out),
             image,
             (),

@@ -37,6 +37,7 @@ def test_a_target_is_found_and_told_in_full(survey: Survey, library: Path, tmp_p
         {
             "target": TARGET,
             "path": str(library / TARGET),
+            "real_path": str((library / TARGET).resolve()),
             "package_root": str(library / "refengine"),
             "md5": hashlib.md5(content).hexdigest(),
             "sha256": hashlib.sha256(content).hexdigest(),

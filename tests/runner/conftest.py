@@ -92,14 +92,12 @@ def world(truth: Truth, *, extra: str = "", total_s: float | None = None) -> Wor
     text = TEXT.replace("retries: 1", f"retries: 1, total_s: {total_s or 'null'}") + extra
     experiment: Experiment = parse(text, file="experiment.yaml", folder=Path("/"))
     shas: Mapping[str, str] = {arm: f"{index:064d}" for index, arm in enumerate(experiment.arms)}
-    runtime = SimulatedRuntime(
-        truth, baseline="stock", arm_of={sha: arm for arm, sha in shas.items()}
-    )
+    runtime = SimulatedRuntime(truth, baseline="stock")
     image = runtime.survey(ImageRequest("host", "", None, (), (experiment.target,)))
     setup = Setup(
         run="demo-1",
         experiment=experiment,
-        image=image,
+        images=dict.fromkeys(experiment.arms, image),
         pythonpath=(),
         swaps={
             arm: (Swap(experiment.target, "/p/kernel.py", "/p", "/staged", "0" * 32, sha),)

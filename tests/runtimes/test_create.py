@@ -10,10 +10,11 @@ from docker.errors import APIError, NotFound
 
 from abtest.errors import InfrastructureError, UnprovedError, UsageError
 from abtest.model.sandbox import ContainerOptions, Exit
-from abtest.runtimes.docker.create import Bind, Plan, arguments, name_of, volume_binds
+from abtest.runtimes.docker.create import Plan, arguments, name_of
 from abtest.runtimes.docker.engine import Engine, patiently
 from abtest.runtimes.docker.host_image import without_nested
 from abtest.runtimes.docker.sandbox import check_mounts, exit_of, mounts_sha256
+from abtest.runtimes.docker.volumes import Bind, parse, private_paths
 
 PLAN = Plan(
     run="demo-1",
@@ -70,6 +71,7 @@ def test_the_exact_create_call() -> None:
             "/abtest/home": "rw,exec,nosuid,nodev,mode=1777",
         },
         "read_only": True,
+        "healthcheck": {"test": ["NONE"]},
         "network_mode": "none",
         "ipc_mode": "private",
         "shm_size": 1 << 30,
@@ -121,21 +123,21 @@ def test_options_reach_the_create_call() -> None:
 )
 def test_a_volume_that_hands_over_the_host_or_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        volume_binds([text], allow_host_access=False)
+        parse([text], private_paths())
 
 
 def test_a_narrow_volume_is_read_only_unless_asked_otherwise(tmp_path: Path) -> None:
-    (found,) = volume_binds([f"{tmp_path}:/models"], allow_host_access=False)
+    (found,) = parse([f"{tmp_path}:/models"], private_paths())
     assert found == Bind(str(tmp_path), "/models")
-    (found,) = volume_binds([f"{tmp_path}:/models:rw"], allow_host_access=False)
+    (found,) = parse([f"{tmp_path}:/models:rw"], private_paths())
     assert not found.read_only
-    assert volume_binds(["/:/host"], allow_host_access=True) == (Bind("/", "/host"),)
+    assert parse(["/:/host"], ()) == (Bind("/", "/host"),)
 
 
 def test_a_link_to_the_root_is_seen_through(tmp_path: Path) -> None:
     (tmp_path / "innocent").symlink_to("/")
     with pytest.raises(UsageError, match="hand over"):
-        volume_binds([f"{tmp_path}/innocent:/x"], allow_host_access=False)
+        parse([f"{tmp_path}/innocent:/x"], private_paths())
 
 
 def mounted(*binds: Bind) -> dict[str, Any]:

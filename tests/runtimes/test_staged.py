@@ -60,13 +60,13 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
         staged.check([one])
 
 
-def experiment(folder: Path, fast: bytes) -> tuple[Experiment, ImageFacts]:
+def experiment(folder: Path, fast: bytes) -> tuple[Experiment, dict[str, ImageFacts]]:
     (folder / "fast.py").write_bytes(fast)
     text = "schema: 1\nname: demo\ntarget: pkg/kernel.py\nbaseline: stock\narms: {stock: {}, fast: {file: fast.py}}\nengine: {kind: reference}\ndepths: [8]\n"
     base = b"x = 1\n"
     target = TargetFacts("pkg/kernel.py", "/p/kernel.py", "/p", base, "", sha256(base))
     image = ImageFacts("host", "id", None, "python", (target,), {})
-    return parse(text, file="experiment.yaml", folder=folder), image
+    return parse(text, file="experiment.yaml", folder=folder), {"stock": image, "fast": image}
 
 
 def test_a9_a_staged_file_is_named_by_its_content_and_never_overwritten(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a9_a_staged_file_is_named_by_its_content_and_never_overwritten(tmp_path
     staged.check([first, again, other])
 
 
-def _with_folder(folder: Path, fast: bytes) -> tuple[Experiment, Path, ImageFacts]:
+def _with_folder(folder: Path, fast: bytes) -> tuple[Experiment, Path, dict[str, ImageFacts]]:
     spec, image = experiment(folder, fast)
     return spec, folder, image
 

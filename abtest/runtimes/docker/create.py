@@ -1,14 +1,14 @@
 """The exact call that creates a container: a pure function, so that tests can read it without an engine."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-from abtest.errors import UsageError
-from abtest.model.sandbox import ContainerOptions
+from abtest.model.sandbox import ContainerOptions, Swap
+from abtest.runtimes.docker.volumes import Bind
 
 OUT = "/abtest/out"
 REQUEST = "/abtest/request.json"
@@ -16,17 +16,8 @@ SITE = "/abtest/site"
 HOME = "/abtest/home"
 NONCE = "/abtest/nonce"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-SOCKETS = ("/var/run/docker.sock", "/run/docker.sock", "/run/podman", "/var/run/podman")
+TMPFS = ("/tmp", HOME)
 NAME_LENGTH = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Bind:
-    """One mount: what of the host is shown where."""
-
-    source: str
-    target: str
-    read_only: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +28,10 @@ class Plan:
         session: one use of the runtime; the janitor removes what bears its session, and nothing else.
         results: absolute folder of the run, kept as a label so that a later start can tell whose this is.
         env: variables without those that every sandbox gets.
+        search: the PATH to set; None keeps the image's own.
+        volumes: places where the image itself has the engine make an empty volume.
+        moved: the name that the image was asked for by now leads elsewhere.
+        copied: files that are copied in before the start; empty where they are bound.
     """
 
     run: str
@@ -50,6 +45,11 @@ class Plan:
     pythonpath: tuple[str, ...]
     env: Mapping[str, str]
     options: ContainerOptions
+    search: str | None = PATH
+    volumes: tuple[str, ...] = ()
+    copied: tuple[Swap, ...] = ()
+    writable: bool = False
+    moved: bool = False
 
 
 def name_of(run: str, trial: str) -> str:
@@ -85,8 +85,8 @@ def arguments(plan: Plan) -> dict[str, Any]:
             Mount(bind.target, bind.source, type="bind", read_only=bind.read_only)
             for bind in plan.binds
         ],
-        "tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777", HOME: "rw,exec,nosuid,nodev,mode=1777"},
-        "read_only": True,
+        "tmpfs": dict.fromkeys(TMPFS, "rw,exec,nosuid,nodev,mode=1777"),
+        "read_only": not plan.writable,
         "network_mode": options.network,
         "ipc_mode": options.ipc,
         "shm_size": options.shm_size_bytes,
@@ -98,6 +98,7 @@ def arguments(plan: Plan) -> dict[str, Any]:
         "ulimits": [
             Ulimit(name=name, soft=value, hard=value) for name, value in options.ulimits.items()
         ],
+        "healthcheck": {"test": ["NONE"]},  # an image's own would run beside the measurement
         "stdin_open": True,
         "detach": False,
         "log_config": LogConfig(type="json-file", config={"max-size": "1m"}),
@@ -115,51 +116,10 @@ def arguments(plan: Plan) -> dict[str, Any]:
 
 def _environment(plan: Plan) -> dict[str, str]:
     return {
-        "PATH": PATH,
-        "LANG": "C.UTF-8",
+        **({} if plan.search is None else {"PATH": plan.search, "LANG": "C.UTF-8"}),
         "HOME": HOME,
         "TMPDIR": "/tmp",
         "XDG_CACHE_HOME": f"{HOME}/.cache",
         "PYTHONPATH": os.pathsep.join((SITE, *plan.pythonpath)),
         "ABTEST_REQUEST": REQUEST,
     }
-
-
-def volume_binds(volumes: Sequence[str], *, allow_host_access: bool) -> tuple[Bind, ...]:
-    """Read `source:target[:ro|:rw]`, and refuse what would hand over the host.
-
-    Raises:
-        UsageError: the form is wrong, or the volume is `/`, an engine's socket or a home folder.
-    """
-    binds = []
-    for text in volumes:
-        parts = text.split(":")
-        if (
-            len(parts) not in (2, 3)
-            or parts[-1] in ("", "/")
-            or not all(part.startswith("/") for part in parts[:2])
-        ):
-            raise UsageError(
-                f"container.volumes: {text!r} is not a volume",
-                remedy="Write /source:/target or /source:/target:ro.",
-            )
-        if len(parts) == 3 and parts[2] not in ("ro", "rw"):  # noqa: PLR2004 - the mode is the third part
-            raise UsageError(
-                f"container.volumes: {text!r}: mode {parts[2]!r}", remedy="Use ro or rw."
-            )
-        source = os.path.realpath(parts[0])
-        if not allow_host_access and hands_over(source):
-            raise UsageError(
-                f"container.volumes: {text!r} would hand over the host ({source})",
-                remedy="Bind a narrower folder, or give --allow-host-access.",
-            )
-        binds.append(Bind(source, os.path.normpath(parts[1]), read_only=parts[-1] != "rw"))
-    return tuple(binds)
-
-
-def hands_over(source: str) -> bool:
-    """Tell whether a path is, or holds, the root, an engine's socket or a home folder."""
-    private = {"/", "/root", "/home", "/run", "/var", "/var/run", "/proc", "/sys", "/etc", *SOCKETS}
-    private |= {os.path.realpath(path) for path in private}
-    parent, _, _ = source.rpartition("/")
-    return source in private or parent == "/home" or source == os.path.expanduser("~")  # noqa: PTH111 - beside realpath

@@ -77,7 +77,7 @@ def connect() -> Engine:
         return Engine(client)
     except (DockerException, requests.exceptions.RequestException, OSError) as error:
         raise InfrastructureError(
-            f"no container engine answers ({_reason(error)})", remedy=REMEDY
+            f"no container engine answers ({reason(error)})", remedy=REMEDY
         ) from error
 
 
@@ -95,14 +95,14 @@ def patiently(what: str, call: Callable[[], T], patience_s: float = PATIENCE_S) 
         except (requests.exceptions.ConnectionError, requests.exceptions.ReadTimeout) as error:
             if time.monotonic() - start_s > patience_s:
                 raise InfrastructureError(
-                    f"the container engine stopped answering ({what}): {_reason(error)}",
+                    f"the container engine stopped answering ({what}): {reason(error)}",
                     remedy="Look after the engine, then use --resume.",
                 ) from error
             time.sleep(0.5)
 
 
 def _explained(what: str, error: Exception) -> InfrastructureError:
-    text = _reason(error)
+    text = reason(error)
     if "no space left" in text.lower():
         return InfrastructureError(
             f"cannot {what}: no space left in the engine's data root ({text})",
@@ -118,7 +118,7 @@ def _explained(what: str, error: Exception) -> InfrastructureError:
     )
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     explanation = getattr(error, "explanation", None)
     text = str(explanation or error)
     return text if len(text) <= 300 else f"{text[:297]}..."  # noqa: PLR2004 - a few lines

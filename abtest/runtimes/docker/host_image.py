@@ -10,7 +10,6 @@ from pathlib import Path
 
 from docker.errors import ImageNotFound
 
-from abtest.model.sandbox import ImageRequest
 from abtest.runtimes.docker.engine import Engine
 
 TAG = "abtest-host:1"
@@ -58,13 +57,13 @@ def root_tar() -> bytes:
     return buffer.getvalue()
 
 
-def binds(request: ImageRequest) -> tuple[str, ...]:
+def binds(python: str | None, pythonpath: Sequence[str]) -> tuple[str, ...]:
     """List the host paths that are shown read-only at the same place, none inside another."""
     wanted = [path for path in SYSTEM if os.path.isdir(path) and not os.path.islink(path)]  # noqa: PTH112, PTH114 - system paths
     wanted += [path for path in OF_ETC if os.path.exists(path)]  # noqa: PTH110 - the same
-    wanted += [sys.base_prefix, sys.prefix, *request.pythonpath]
-    if request.python is not None:
-        wanted.append(str(Path(request.python).resolve().parent.parent))
+    wanted += [sys.base_prefix, sys.prefix, *pythonpath]
+    if python is not None:
+        wanted.append(str(Path(python).resolve().parent.parent))
     return without_nested(wanted)
 
 

@@ -9,11 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from abtest.errors import InfrastructureError, UnprovedError, UsageError
+from abtest.errors import InfrastructureError, UnprovedError
 from abtest.model.sandbox import (
     ContainerOptions,
     ImageFacts,
@@ -22,10 +23,14 @@ from abtest.model.sandbox import (
 )
 from abtest.runtimes import facts, probe_site, staged
 from abtest.runtimes.docker import host_image, leftovers
-from abtest.runtimes.docker.create import NONCE, OUT, REQUEST, SITE, Bind, Plan, volume_binds
+from abtest.runtimes.docker.copy_in import Original
+from abtest.runtimes.docker.create import NONCE, OUT, REQUEST, SITE, Plan, arguments
 from abtest.runtimes.docker.engine import connect
+from abtest.runtimes.docker.image import Resolved, find_python, has_moved, resolve
 from abtest.runtimes.docker.janitor import Janitor
 from abtest.runtimes.docker.sandbox import DockerSandbox
+from abtest.runtimes.docker.volumes import Bind, private_paths, refuse_hidden
+from abtest.runtimes.docker.volumes import parse as parse_volumes
 from abtest.runtimes.outbox import survey_answer
 
 SURVEY_S = 120.0
@@ -54,12 +59,13 @@ class DockerRuntime:
         self._work_dir = work_dir.resolve()
         self._allow_host_access = allow_host_access
         self._session = secrets.token_hex(8)
-        self._host_image: ImageRequest | None = None
+        self._images: dict[str, Resolved] = {}
+        self._originals: dict[tuple[str, str], Original] = {}
         with contextlib.ExitStack() as stack:
             self._engine = stack.enter_context(connect())
             self._site = probe_site.stage(self._work_dir)
             self._accounts = host_image.write_accounts(self._work_dir, os.getuid(), os.getgid())
-            self._image_id = host_image.ensure(self._engine)
+            self._host_id = host_image.ensure(self._engine)
             self.engine = f"Docker {self._engine.version}"
             self._ask(ImageRequest("host", "", None, (), ()))
             self._stack = stack.pop_all()
@@ -76,13 +82,13 @@ class DockerRuntime:
         return leftovers.remove(self._engine, is_free)
 
     def survey(self, request: ImageRequest) -> ImageFacts:
-        if request.kind != "host":
-            raise UsageError(
-                f"image {{{request.kind}: {request.name}}} is not supported yet",
-                remedy="Use `image: host`.",
-            )
-        self._host_image = request
-        return facts.image_facts("host", self._image_id, None, self._ask(request))
+        if request.kind == "host":
+            return facts.image_facts("host", self._host_id, None, self._ask(request))
+        image = resolve(self._engine, request)
+        python = request.python or self._interpreter(image)
+        self._images[image.id] = image
+        answer = self._ask(replace(request, python=python), image)
+        return facts.image_facts(request.kind, image.id, image.digest, answer)
 
     @contextmanager
     def open(self, request: SandboxRequest) -> Iterator[DockerSandbox]:
@@ -90,8 +96,9 @@ class DockerRuntime:
         folder = self._work_dir / request.trial
         folder.mkdir()
         try:
-            plan = self._plan(request, self._host_image, folder)
-            sandbox = DockerSandbox(self._engine, plan, request)
+            sandbox = DockerSandbox(
+                self._engine, self._plan(request, folder), request, self._originals
+            )
             try:
                 yield sandbox
             finally:
@@ -99,37 +106,92 @@ class DockerRuntime:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _plan(self, request: SandboxRequest, image: ImageRequest | None, folder: Path) -> Plan:
-        if image is None:
+    def _plan(self, request: SandboxRequest, folder: Path) -> Plan:
+        image = self._images.get(request.image.image_id)
+        if image is None and request.image.kind != "host":
             raise UnprovedError("no image was surveyed", remedy="Report this as a bug.")
+        private = () if self._allow_host_access else private_paths()
+        extra = parse_volumes(request.options.volumes, private)
         body = {**request.probe, "out": OUT}
-        (folder / "request.json").write_text(json.dumps(body), encoding="utf-8")
-        extra = volume_binds(request.options.volumes, allow_host_access=self._allow_host_access)
-        swaps = tuple(Bind(swap.staged, swap.path) for swap in request.swaps)
-        return Plan(
-            run=request.run,
+        plan = self._bare_plan(image, request, folder, body)
+        if image is None:
+            swaps = tuple(Bind(swap.staged, swap.path) for swap in request.swaps)
+            host = self._host_binds(request.image.python, request.pythonpath)
+            return replace(plan, binds=(*host, *plan.binds, *extra, *swaps))
+        for swap in request.swaps:
+            refuse_hidden(swap.real_path, (*image.volumes, *(bind.target for bind in extra)))
+        moved = has_moved(self._engine, image)
+        return replace(plan, binds=(*plan.binds, *extra), copied=request.swaps, moved=moved)
+
+    def _bare_plan(
+        self, image: Resolved | None, request: SandboxRequest, folder: Path, body: Mapping[str, Any]
+    ) -> Plan:
+        """Plan what every container has: our probe, its request, a place for its answer."""
+        out = Path(request.out_dir).resolve()
+        user = request.options.user or f"{os.getuid()}:{os.getgid()}"
+        if user.partition(":")[0] != str(os.getuid()):
+            out.chmod(0o777)  # another user writes there
+        path = folder / "request.json"
+        path.write_text(json.dumps(body), encoding="utf-8")
+        path.chmod(0o644)
+        plan = Plan(
+            run=self._run_folder.name,
             trial=request.trial,
             session=self._session,
             results=str(self._run_folder),
-            image=self._image_id,
+            image=self._host_id,
             python=request.image.python,
-            user=f"{os.getuid()}:{os.getgid()}",
-            binds=(*self._base_binds(image, Path(request.out_dir), folder), *extra, *swaps),
+            user=user,
+            binds=(
+                Bind(str(self._site), SITE),
+                Bind(str(path), REQUEST),
+                Bind(str(out), OUT, read_only=False),
+            ),
             pythonpath=request.pythonpath,
             env={**request.env, **request.secrets},
             options=request.options,
         )
-
-    def _base_binds(self, image: ImageRequest, out: Path, folder: Path) -> tuple[Bind, ...]:
-        return (
-            *(Bind(os.path.realpath(path), path) for path in host_image.binds(image)),
-            *(Bind(source, place) for place, source in self._accounts.items()),
-            Bind(str(self._site), SITE),
-            Bind(str(folder / "request.json"), REQUEST),
-            Bind(str(out.resolve()), OUT, read_only=False),
+        if image is None:
+            return plan
+        return replace(
+            plan,
+            image=image.id,
+            pythonpath=image.pythonpath,
+            search=None,
+            writable=True,
+            volumes=image.volumes,
         )
 
-    def _ask(self, request: ImageRequest) -> dict[str, Any]:
+    def _host_binds(self, python: str | None, pythonpath: tuple[str, ...]) -> tuple[Bind, ...]:
+        return (
+            *(Bind(os.path.realpath(path), path) for path in host_image.binds(python, pythonpath)),
+            *(Bind(source, place) for place, source in self._accounts.items()),
+        )
+
+    def _interpreter(self, image: Resolved) -> str:
+        """Find an image's interpreter in a container that is made for it and never started."""
+        name = f"interpreter-{secrets.token_hex(4)}"
+        plan = Plan(
+            run=self._run_folder.name,
+            trial=name,
+            session=self._session,
+            results=str(self._run_folder),
+            image=image.id,
+            python="none",
+            user="0:0",
+            binds=(),
+            pythonpath=(),
+            env=NO_ENV,
+            options=ContainerOptions(),
+            search=None,
+        )
+        container = self._engine.create(arguments(plan))
+        try:
+            return find_python(image, container)
+        finally:
+            self._engine.remove(container)
+
+    def _ask(self, request: ImageRequest, image: Resolved | None = None) -> dict[str, Any]:
         """Run one survey container; the nonce proves that the engine sees the same files as we do."""
         folder = self._work_dir / f"survey-{secrets.token_hex(4)}"
         out = folder / "out"
@@ -137,7 +199,7 @@ class DockerRuntime:
         try:
             nonce = secrets.token_hex(16)
             (folder / "nonce").write_text(nonce, encoding="utf-8")
-            sandbox = self._survey_sandbox(request, folder, out)
+            sandbox = self._survey_sandbox(request, image, folder, out)
             try:
                 sandbox.start()
                 self._wait(sandbox)
@@ -147,39 +209,31 @@ class DockerRuntime:
             answer = survey_answer(sandbox.outbox, collected.log_tail)
             if answer.get("nonce") != nonce:
                 raise InfrastructureError(
-                    _OTHER_FILES, remedy="Use an image of kind `build`, or `--runtime process`."
+                    _OTHER_FILES,
+                    remedy="Use an engine on this machine, share the results folder with it and use an image of kind `build`, or give `--runtime process`.",
                 )
             return answer
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _survey_sandbox(self, request: ImageRequest, folder: Path, out: Path) -> DockerSandbox:
+    def _survey_sandbox(
+        self, request: ImageRequest, image: Resolved | None, folder: Path, out: Path
+    ) -> DockerSandbox:
         body = {
             "schema": 1,
             "mode": "survey",
+            "out": OUT,
             "targets": list(request.targets),
             "nonce": NONCE,
             "die_with_stdin": True,
         }
-        (folder / "request.json").write_text(json.dumps({**body, "out": OUT}), encoding="utf-8")
         python = request.python or sys.executable
-        plan = Plan(
-            run=self._run_folder.name,
-            trial=folder.name,
-            session=self._session,
-            results=str(self._run_folder),
-            image=self._image_id,
-            python=python,
-            user=f"{os.getuid()}:{os.getgid()}",
-            binds=(*self._base_binds(request, out, folder), Bind(str(folder / "nonce"), NONCE)),
-            pythonpath=request.pythonpath,
-            env=NO_ENV,
-            options=ContainerOptions(),
-        )
-        empty = ImageFacts("host", self._image_id, None, python, (), {})
-        trial = SandboxRequest(
-            plan.run,
-            plan.trial,
+        empty = ImageFacts(request.kind, self._host_id, None, python, (), {})
+        options = ContainerOptions(user=request.user)
+        asked = SandboxRequest(
+            self._run_folder.name,
+            folder.name,
+            "",
             str(out),
             empty,
             request.pythonpath,
@@ -187,9 +241,13 @@ class DockerRuntime:
             body,
             NO_ENV,
             NO_ENV,
-            plan.options,
+            options,
         )
-        return DockerSandbox(self._engine, plan, trial)
+        plan = self._bare_plan(image, asked, folder, body)
+        binds = (*plan.binds, Bind(str(folder / "nonce"), NONCE))
+        if image is None:
+            binds = (*self._host_binds(request.python, request.pythonpath), *binds)
+        return DockerSandbox(self._engine, replace(plan, binds=binds), asked, self._originals)
 
     @staticmethod
     def _wait(sandbox: DockerSandbox) -> None:

@@ -12,8 +12,11 @@ from docker.errors import APIError, NotFound
 from abtest.errors import InfrastructureError, UnprovedError
 from abtest.model.sandbox import Collected, Exit, SandboxRequest, SandboxState
 from abtest.model.trial import ContainerFacts
-from abtest.runtimes.docker.create import Bind, Plan, arguments
+from abtest.runtimes.docker import copy_in
+from abtest.runtimes.docker.copy_in import Original
+from abtest.runtimes.docker.create import TMPFS, Plan, arguments
 from abtest.runtimes.docker.engine import Engine, patiently
+from abtest.runtimes.docker.volumes import Bind
 from abtest.runtimes.outbox import Outbox
 
 GONE = "the container vanished while it ran: the engine was restarted, or somebody removed it"
@@ -22,8 +25,17 @@ GONE = "the container vanished while it ran: the engine was restarted, or somebo
 class DockerSandbox:
     """A created container; `remove` is called on every exit."""
 
-    def __init__(self, engine: Engine, plan: Plan, request: SandboxRequest) -> None:
-        """Create the container and prove that its mounts are the planned ones.
+    def __init__(
+        self,
+        engine: Engine,
+        plan: Plan,
+        request: SandboxRequest,
+        originals: dict[tuple[str, str], Original],
+    ) -> None:
+        """Create the container, copy in what is to be copied, prove that nothing else differs.
+
+        Args:
+            originals: owners and modes by image and path, kept from trial to trial.
 
         Raises:
             UnprovedError: the container is not what was planned.
@@ -40,11 +52,28 @@ class DockerSandbox:
                 "inspect a container",
                 lambda: engine.client.api.inspect_container(self._container.id),
             )
-            check_mounts(plan.binds, found)
             self._image_id = str(found["Image"])
+            check_image(plan.image, self._image_id)
+            check_mounts(plan.binds, found, plan.volumes)
+            if plan.copied:
+                self._copy_in(found, originals)
         except BaseException:
             self.remove()
             raise
+
+    def _copy_in(
+        self, found: Mapping[str, Any], originals: dict[tuple[str, str], Original]
+    ) -> None:
+        swaps = self._plan.copied
+        for swap in swaps:
+            key = (self._image_id, swap.real_path)
+            if key not in originals:
+                originals[key] = copy_in.original(self._container, swap.real_path)
+        like = {swap.real_path: originals[self._image_id, swap.real_path] for swap in swaps}
+        copy_in.put(self._container, swaps, like)
+        upper = ((found.get("GraphDriver") or {}).get("Data") or {}).get("UpperDir")
+        places = (*(bind.target for bind in self._plan.binds), *self._plan.volumes, *TMPFS)
+        copy_in.check_changes(copy_in.changes(self._container, upper), swaps, places)
 
     def start(self) -> None:
         """Attach to stdin first: its end, when we are gone in whatever way, ends the probe."""
@@ -83,7 +112,12 @@ class DockerSandbox:
         )
         paths = {swap.target: swap.path for swap in self._request.swaps}
         return Collected(
-            self.outbox.report("trial.json"), log, container, paths, self.outbox.files()
+            self.outbox.report("trial.json"),
+            log,
+            container,
+            paths,
+            self.outbox.files(),
+            ("image-moved",) if self._plan.moved else (),
         )
 
     def remove(self) -> None:
@@ -110,8 +144,26 @@ def exit_of(state: Mapping[str, Any]) -> Exit | None:
     return Exit(int(state.get("ExitCode", -1)), oom if isinstance(oom, bool) else None)
 
 
-def check_mounts(planned: tuple[Bind, ...], found: Mapping[str, Any]) -> None:
+def check_image(planned: str, found: str) -> None:
+    """Prove that a container was made from the image that was resolved.
+
+    Raises:
+        UnprovedError: it is another one.
+    """
+    if found != planned:
+        raise UnprovedError(
+            f"the container was made from image {found}, not {planned}",
+            remedy="Look at the engine's log.",
+        )
+
+
+def check_mounts(
+    planned: tuple[Bind, ...], found: Mapping[str, Any], volumes: tuple[str, ...] = ()
+) -> None:
     """Prove that the engine made exactly the planned mounts.
+
+    Args:
+        volumes: places where the image itself has the engine make an empty volume.
 
     Raises:
         UnprovedError: a mount is missing, or there is one more, or one is writable that must not be.
@@ -120,6 +172,7 @@ def check_mounts(planned: tuple[Bind, ...], found: Mapping[str, Any]) -> None:
     seen = {
         (str(mount.get("Source")), str(mount.get("Destination")), bool(mount.get("RW")))
         for mount in found.get("Mounts", ())
+        if not (mount.get("Type") == "volume" and mount.get("Destination") in volumes)
     }
     different = sorted(wanted ^ seen)
     if different:
