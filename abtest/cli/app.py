@@ -98,3 +98,10 @@ def need_linux() -> None:
             f"trials run on Linux, this is {platform.system()}",
             remedy="Run on Linux; `abtest summary` works anywhere.",
         )
+
+
+def visible(text: str) -> str:
+    """Show control characters of foreign text instead of letting the terminal act on them."""
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text
+    )

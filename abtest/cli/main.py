@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import typer
 
-from abtest.cli.app import app
+from abtest.cli.app import app, visible
 from abtest.cli.commands import machine, measuring, reading  # noqa: F401 - registers the commands
 from abtest.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, AbtestError
 
@@ -75,22 +75,15 @@ def _exit_code(error: BaseException) -> int:
 
 
 def _complain(error: AbtestError) -> None:
-    print(f"error: {_visible(error.what)}", file=sys.stderr)
+    print(f"error: {visible(error.what)}", file=sys.stderr)
     if error.remedy:
-        print(f"  next: {_visible(error.remedy)}", file=sys.stderr)
-
-
-def _visible(text: str) -> str:
-    """Show control characters of foreign text instead of letting the terminal act on them."""
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text
-    )
+        print(f"  next: {visible(error.remedy)}", file=sys.stderr)
 
 
 def _report_bug(error: BaseException) -> int:
     place = traceback.extract_tb(error.__traceback__)[-1]
     print(
-        f"internal error: {type(error).__name__}: {_visible(str(error))} ({Path(place.filename).name}:{place.lineno})\n"
+        f"internal error: {type(error).__name__}: {visible(str(error))} ({Path(place.filename).name}:{place.lineno})\n"
         "  This is a bug of abtest, not of your experiment. Records written so far are safe in the ledger.\n",
         file=sys.stderr,
     )

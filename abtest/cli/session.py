@@ -80,11 +80,7 @@ def session(
         staged = run_folder / STAGED
         staged.mkdir(exist_ok=True)
         runtime, why = _open_runtime(stack, experiment, run_folder, options)
-        pythonpath = tuple(
-            str(found)
-            for entry in experiment.engine.pythonpath
-            if (found := resolve(experiment_folder, entry))
-        )
+        pythonpath = _pythonpath(experiment, experiment_folder)
         _refuse_foreign_code(experiment, runtime)
         images = survey_arms(experiment, experiment_folder, runtime, pythonpath)
         swaps = stage_arms(experiment, experiment_folder, images, staged)
@@ -99,6 +95,26 @@ def session(
             host=host_name(),
         )
         yield Session(setup, runtime, why, ledger, options)
+
+
+@contextmanager
+def open_images(
+    experiment: Experiment, folder: Path, scratch: Path
+) -> Iterator[dict[str, ImageFacts]]:
+    """Survey an experiment's images without a run; the runtime is open as long as the context.
+
+    Args:
+        scratch: an existing private folder.
+    """
+    with ExitStack() as stack:
+        (scratch / ".work").mkdir()
+        runtime, _ = _open_runtime(stack, experiment, scratch, Options())
+        yield survey_arms(experiment, folder, runtime, _pythonpath(experiment, folder))
+
+
+def _pythonpath(experiment: Experiment, folder: Path) -> tuple[str, ...]:
+    found = (resolve(folder, entry) for entry in experiment.engine.pythonpath)
+    return tuple(str(path) for path in found if path)
 
 
 def survey_arms(

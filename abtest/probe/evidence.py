@@ -145,9 +145,7 @@ def _identity_faults(
         where = f"rank {rank}, {when} timing"
         missing = sorted(set(targets) - {entry["target"] for entry in answer["targets"]})
         if missing:
-            yield invalid(
-                "target-not-imported", f"{where}: {', '.join(missing)} was never imported"
-            )
+            yield invalid("target-not-imported", f"{where}: {', '.join(missing)} was never loaded")
         for entry in answer["targets"]:
             if entry["unseen"]:
                 yield failed("late-hook", f"{where}: {entry['path']} was imported past the hook")

@@ -46,6 +46,9 @@ class Hook:
         self.loads: dict[str, Load] = {}
         self.routes = routes
         self.recorder = None if routes is None else Recorder(routes.record)
+        targets = [
+            target for target in targets if not target.endswith(".so")
+        ]  # no Python runs in them
         self._modules = {
             module_name(target): target for target in targets if not os.path.isabs(target)
         }

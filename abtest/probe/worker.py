@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from abtest.probe import hook as hooks
-from abtest.probe import identity
+from abtest.probe import identity, library
 
 
 def status(phase_function: str) -> dict[str, Any]:
@@ -52,7 +52,12 @@ def routes() -> dict[str, Any]:
 def report(when: str, targets: list[str]) -> dict[str, Any]:
     """Describe every target as this worker runs it; one that was never imported is left out."""
     hook = hooks.installed()
-    described = (identity.report(target, when, hook) for target in targets)
+    described = (
+        library.report(target, when)
+        if library.is_library(target)
+        else identity.report(target, when, hook)
+        for target in targets
+    )
     return {"pid": os.getpid(), "targets": [entry for entry in described if entry is not None]}
 
 

@@ -1,6 +1,10 @@
 """Commands about this machine and the tool itself."""
 
-from abtest.cli.app import RESULTS, Root, app
+from typing import Annotated
+
+import typer
+
+from abtest.cli.app import RESULTS, ExperimentPath, Root, RuntimeName, app, need_linux, visible
 from abtest.errors import InfrastructureError
 
 
@@ -16,6 +20,23 @@ def doctor(results: Root = RESULTS) -> None:
         raise InfrastructureError(
             f"not fit to run: {', '.join(bad)}", remedy="Follow the remedies above."
         )
+
+
+@app.command("show-arm")
+def show_arm(
+    experiment: ExperimentPath,
+    arm: Annotated[str, typer.Argument(help="The arm's name.")],
+    runtime: Annotated[
+        RuntimeName | None, typer.Option(help="Where the image is looked at.")
+    ] = None,
+    results: Root = RESULTS,
+) -> None:
+    """Print what an arm would change in its image: diff, hashes, origin."""
+    from abtest.cli.show import show_arm as text_of
+
+    need_linux()
+    kind = None if runtime is None else runtime.value
+    print(visible(text_of(experiment, arm, kind, results)), end="")
 
 
 @app.command()
