@@ -30,15 +30,17 @@ TEXTS: dict[str, tuple[str, str]] = {
     "environment-changed": ("Trials of one arm did not run in the same environment.", "Start a new run."),
     "isolation-process": ("Trials ran as processes on this machine, not in containers.", "Use `--runtime docker` for numbers that leave this machine."),
     "simulated": ("Nothing was measured: the numbers come from a simulated machine.", "Run without --simulate."),
+    "image-moved": ("The name that the image was asked for by leads to another image by now; all trials used the first one.", "Quote the image's id, not its tag."),
     "few-rounds": ("Fewer than four rounds cannot exclude two modes or a drift.", "Run four rounds or more."),
     "incomplete": ("Blocks without a good trial of every arm do not enter the effects.", "Go on with `abtest run EXPERIMENT --resume RESULTS`."),
     "not-proved": ("Not every counted trial carries the proof of what code ran.", "Believe no ratio from this run."),
 }  # fmt: skip
+OTHER = ("The engine's adapter or the runtime said so of a trial.", "Read the trial's log.")
 
 
 def flag(name: str, where: str, figures: str) -> Flag:
     """Make a flag with its standing explanation."""
-    why, remedy = TEXTS[name]
+    why, remedy = TEXTS.get(name, OTHER)
     return Flag(name, where, figures, why, remedy)
 
 

@@ -45,9 +45,21 @@ def of_run(
     ):
         if found:
             yield flag(name, "run", _list(found))
+    yield from _said_by_trials(records)
     for kind in sorted({record.isolation for record in records} & KINDS.keys()):
         name, figures = KINDS[kind]
         yield flag(name, "run", figures)
+
+
+def _said_by_trials(records: Sequence[TrialRecord]) -> Iterator[Flag]:
+    """Lift what trials say of themselves into the run, with how many say it and in which arms."""
+    said: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        for name in {text.partition(":")[0] for text in record.flags}:
+            said[name].append(record.arm)
+    for name, arms in sorted(said.items()):
+        where = _list(sorted(set(arms)))
+        yield flag(name, "run", f"{len(arms)} of {len(records)} trials ({where})")
 
 
 def of_conditions(

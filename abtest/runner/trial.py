@@ -53,7 +53,7 @@ def run_trial(
     phases_s["sandbox"] = max(0.0, whole_s - sum(phases_s.values()))
     record = replace(
         blank_record(setup, planned, trial, started_at, judgement),
-        flags=evidence.flags,
+        flags=(*evidence.flags, *collected.flags),
         phases_s={name: round(value, 6) for name, value in phases_s.items()},
         pairs=evidence.pairs,
         warmup=evidence.warmup,
