@@ -104,9 +104,8 @@ def arguments(plan: Plan) -> dict[str, Any]:
         "log_config": LogConfig(type="json-file", config={"max-size": "1m"}),
     }
     if options.gpus:
-        made["device_requests"] = [
-            DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]])
-        ]
+        which = {"count": -1} if options.gpus == ("all",) else {"device_ids": list(options.gpus)}
+        made["device_requests"] = [DeviceRequest(**which, capabilities=[["gpu"]])]
     if options.cpuset_cpus:
         made["cpuset_cpus"] = options.cpuset_cpus
     if options.cpuset_mems:

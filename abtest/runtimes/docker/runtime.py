@@ -22,7 +22,7 @@ from abtest.model.sandbox import (
     SandboxRequest,
 )
 from abtest.runtimes import facts, probe_site, staged
-from abtest.runtimes.docker import host_image, leftovers
+from abtest.runtimes.docker import devices, host_image, leftovers
 from abtest.runtimes.docker.copy_in import Original
 from abtest.runtimes.docker.create import NONCE, OUT, REQUEST, SITE, Plan, arguments
 from abtest.runtimes.docker.engine import connect
@@ -112,6 +112,8 @@ class DockerRuntime:
             raise UnprovedError("no image was surveyed", remedy="Report this as a bug.")
         private = () if self._allow_host_access else private_paths()
         extra = parse_volumes(request.options.volumes, private)
+        options = devices.resolved(request.options, allow_host_access=self._allow_host_access)
+        request = replace(request, options=options)
         body = {**request.probe, "out": OUT}
         plan = self._bare_plan(image, request, folder, body)
         if image is None:
