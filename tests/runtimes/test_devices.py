@@ -48,7 +48,7 @@ def call(options: str, image: str) -> str:
     )
     swap = Swap(experiment.target, "/opt/k.py", "/opt", "/staged/k.py", "0" * 32, "0" * 64)
     volumes = tuple(
-        Bind(*one.split(":")[:2]) for one in asked.volumes
+        Bind(one.split(":")[0], one.split(":")[1]) for one in asked.volumes
     )  # their sources are checked elsewhere: no such folder is here
     plan = Plan(
         run="kernel-1",
