@@ -144,10 +144,12 @@ class Exit:
 
     Args:
         oom_killed: True, False, or None where the runtime cannot know.
+        cause: what the runtime saw happen to itself meanwhile, as "name: sentence"; None if nothing.
     """
 
     code: int
     oom_killed: bool | None = None
+    cause: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ def why_no_report(exit_: Exit | None, collected: Collected) -> Judgement:
     last = f"; its last words: {tail}" if tail else "; it printed nothing"
     if exit_ is None:
         return Judgement(Status.FAILED, f"no-exit: the sandbox vanished while it ran{last}")
+    if exit_.cause is not None:
+        return Judgement(Status.FAILED, f"{exit_.cause} (exit code {exit_.code}){last}")
     if exit_.code == KILLED or exit_.oom_killed:
         causes = {
             True: "out-of-memory: the kernel killed it for memory",

@@ -270,5 +270,17 @@ def test_paths_inside_others_are_bound_once() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("info", "known"),
+    [({"CgroupVersion": "2"}, True), ({"CgroupVersion": "1"}, False), ({}, False)],
+)
+def test_f8_not_for_memory_is_believed_only_where_the_engine_can_know(
+    info: dict[str, str], *, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = FakeClient(APIError("unused"), None)
+    monkeypatch.setattr(client, "info", lambda: info, raising=False)
+    assert Engine(client).sees_every_oom() is known
+
+
 def test_names_are_unique_and_short() -> None:
     assert name_of("run", "trial") == "abtest-run-trial"

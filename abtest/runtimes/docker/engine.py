@@ -12,7 +12,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from abtest.errors import InfrastructureError
 
 CALL_S = 30  # time-out of one request
-PATIENCE_S = 15.0  # how long an engine may be silent while a container runs
+PATIENCE_S = 60.0  # how long an engine may be silent while a container runs: it stops containers for 10 s each
 REMEDY = "Install and start Docker (Debian: apt-get install docker.io), or use `--runtime process`."
 T = TypeVar("T")
 
@@ -29,6 +29,15 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.client.close()
+
+    def sees_every_oom(self) -> bool:
+        """Tell whether "not killed for memory" can be believed: with control groups of version 1 it cannot.
+
+        There the engine learns only of a container's own limit, not of a machine that ran out of memory.
+        """
+        with contextlib.suppress(DockerException, requests.exceptions.RequestException):
+            return str(self.client.info().get("CgroupVersion")) == "2"
+        return False
 
     def create(self, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's container
         """Create one container; if the engine says no, or says nothing, none is left behind.
@@ -81,8 +90,17 @@ def connect() -> Engine:
         ) from error
 
 
-def patiently(what: str, call: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
+def patiently(
+    what: str,
+    call: Callable[[], T],
+    patience_s: float = PATIENCE_S,
+    *,
+    on_silence: Callable[[], None] = lambda: None,
+) -> T:
     """Call the engine, on our own clock: a time-out or a lost connection is tried again for a while.
+
+    Args:
+        on_silence: called whenever the engine did not answer.
 
     Raises:
         NotFound: the engine answers, and the thing is gone.
@@ -98,6 +116,7 @@ def patiently(what: str, call: Callable[[], T], patience_s: float = PATIENCE_S) 
                     f"the container engine stopped answering ({what}): {reason(error)}",
                     remedy="Look after the engine, then use --resume.",
                 ) from error
+            on_silence()
             time.sleep(0.5)
 
 

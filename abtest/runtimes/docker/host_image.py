@@ -12,7 +12,7 @@ from docker.errors import ImageNotFound
 
 from abtest.runtimes.docker.engine import Engine
 
-TAG = "abtest-host:1"
+TAG = "abtest-host:2"
 FOLDERS = ("abtest", "dev", "etc", "proc", "root", "run", "sys", "tmp", "usr", "var", "var/tmp")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 OF_ETC = (
@@ -34,7 +34,7 @@ def ensure(engine: Engine) -> str:
     except ImageNotFound:
         name, _, tag = TAG.partition(":")
         engine.client.api.import_image_from_data(
-            root_tar(), repository=name, tag=tag, changes=["LABEL abtest.owner=abtest"]
+            root_tar(), repository=name, tag=tag, changes=["LABEL abtest.image=host"]
         )
         return str(engine.client.images.get(TAG).id)
 

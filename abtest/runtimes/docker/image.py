@@ -117,7 +117,7 @@ def _inspected(engine: Engine, handle: str, name: str) -> Resolved:
 def _build(engine: Engine, folder: str) -> str:
     try:
         image, _ = engine.client.images.build(
-            path=folder, rm=True, forcerm=True, timeout=BUILD_S, labels={"abtest.owner": "abtest"}
+            path=folder, rm=True, forcerm=True, timeout=BUILD_S, labels={"abtest.image": "build"}
         )
     except BuildError as error:
         said = [str(line.get("stream", line.get("error", ""))).strip() for line in error.build_log]

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from abtest.runtimes.docker.volumes import Bind
 from abtest.runtimes.outbox import Outbox
 
 GONE = "the container vanished while it ran: the engine was restarted, or somebody removed it"
+RESTARTED = "engine-restarted: the container engine did not answer for a while, and the trial ended meanwhile"
 
 
 class DockerSandbox:
@@ -46,6 +48,7 @@ class DockerSandbox:
         self._request = request
         self.outbox = Outbox(Path(request.out_dir))
         self._stdin: Any = None
+        self._was_silent = False
         self._container = engine.create(arguments(plan))
         try:
             found = patiently(
@@ -92,12 +95,21 @@ class DockerSandbox:
             found = patiently(
                 "inspect a container",
                 lambda: self._engine.client.api.inspect_container(self._container.id),
+                on_silence=self._note_silence,
             )
         except NotFound as error:
             raise InfrastructureError(
                 GONE, remedy="Look after the engine, then use --resume."
             ) from error
-        return SandboxState(phase, marks, exit_of(found["State"]))
+        ended = exit_of(found["State"])
+        if ended is not None and self._was_silent:
+            ended = replace(ended, cause=RESTARTED)
+        if ended is not None and ended.oom_killed is False and not self._engine.sees_every_oom():
+            ended = replace(ended, oom_killed=None)
+        return SandboxState(phase, marks, ended)
+
+    def _note_silence(self) -> None:
+        self._was_silent = True
 
     def collect(self) -> Collected:
         log = self.outbox.log_tail()

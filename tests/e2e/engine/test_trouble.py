@@ -1,0 +1,116 @@
+"""Trouble of a real engine in mid-run: restarted, out of space, its names taken."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from abtest.runner import campaign
+from abtest.runner import trial as trial_of
+
+pytestmark = pytest.mark.docker
+Lab = Any  # of the folder above
+OwnEngine = Any  # of this folder's conftest
+
+
+@pytest.fixture
+def lab(process_lab: Lab) -> Lab:
+    process_lab.runtime = "docker"
+    return process_lab
+
+
+def at_trial(number: int, call: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do something right before one trial begins."""
+    real, count = trial_of.run_trial, 0
+
+    def run_trial(*args: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == number:
+            call()
+        return real(*args)
+
+    monkeypatch.setattr(campaign, "run_trial", run_trial)
+
+
+def test_an_engine_that_is_restarted_in_mid_trial_costs_that_trial_only(
+    lab: Lab, own_engine: OwnEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third trial hangs until the engine has killed it; it is tried again, and nothing stays behind."""
+    lab.plant("experiment.yaml", "retries: 0", "retries: 1")
+    wait = f'import os, time\nwhile os.path.exists("{lab.engine}/hang"):\n    time.sleep(0.1)\n\n__version__'
+    lab.plant("__init__.py", "__version__", wait)
+
+    def restart() -> None:
+        client = docker.DockerClient(own_engine.url)
+        while not client.containers.list(filters={"label": "abtest.owner=abtest"}):
+            time.sleep(0.1)
+        own_engine.stop()
+        (lab.engine / "hang").unlink()
+        own_engine.start()
+
+    def begin() -> None:
+        (lab.engine / "hang").touch()
+        threading.Thread(target=restart, daemon=True).start()
+
+    at_trial(3, begin, monkeypatch)
+    assert lab.run() in {0, 5}
+    ended = [(trial["status"], (trial["reason"] or "").partition(":")[0]) for trial in lab.trials()]
+    assert ended.count(("failed", "engine-restarted")) == 1
+    assert ended.count(("ok", "")) == 6
+    client = docker.DockerClient(own_engine.url)
+    assert not client.containers.list(all=True, filters={"label": "abtest.owner=abtest"})
+
+
+def test_no_space_left_in_the_engines_data_root_is_said(
+    lab: Lab,
+    own_engine: OwnEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ballast = own_engine.data / "ballast"
+
+    def fill() -> None:
+        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(b"\0" * 4096):
+                pass
+
+    at_trial(3, fill, monkeypatch)
+    assert lab.run() == 4
+    assert "no space left" in capsys.readouterr().err
+    ballast.unlink()
+    assert lab.run("--resume", "latest") in {0, 5}
+    assert [trial["status"] for trial in lab.trials()].count("ok") >= 6
+
+
+def test_a_name_that_somebody_else_took_is_left_alone(
+    lab: Lab,
+    own_engine: OwnEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    client = docker.DockerClient(own_engine.url)
+    real = trial_of.run_trial
+
+    def run_trial(setup: Any, planned: Any, trial: str, *more: Any) -> Any:
+        client.containers.create("abtest-host:2", ["x"], name=f"abtest-{setup.run}-{trial}")
+        return real(setup, planned, trial, *more)
+
+    monkeypatch.setattr(campaign, "run_trial", run_trial)
+    assert lab.run() == 4
+    assert "taken by somebody else" in capsys.readouterr().err
+    assert len(client.containers.list(all=True)) == 1
+
+
+def test_an_older_api_is_enough(lab: Lab, own_engine: OwnEngine, tmp_path: Path) -> None:
+    """The engine of Debian 12 speaks API 1.41; the SDK settles on what both sides know."""
+    client = docker.from_env()
+    assert str(client.version()["ApiVersion"]) == str(client.api.api_version)
+    assert tmp_path.exists()
+    assert own_engine.url
+    assert lab.run() in {0, 5}
