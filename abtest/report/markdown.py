@@ -1,0 +1,156 @@
+"""A summary as GitHub Markdown: the headline, one row per condition, every cell, and what the flags mean."""
+
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from abtest.model.result import Summary
+from abtest.report import gfm
+from abtest.report.conditions import SIMULATED, ConditionRow, conditions, speedup
+from abtest.report.figures import DASH
+from abtest.report.mermaid import charts
+from abtest.report.view import View, view
+
+MARKER = "ab: table"
+BRACKETS = (
+    "Rates are tokens per second and sequence, with milliseconds per token in brackets; n is the number of rounds that "
+    "count. A speed-up in brackets was observed and is not claimed."
+)
+NOTHING = "Nothing can be compared: no condition has rounds of the baseline and of a candidate."
+
+
+def render(summary: Summary) -> str:
+    """Write the summary; a table that `abtest verify` knows again by its marker."""
+    shown = view(summary)
+    parts = (
+        heading(summary), headline(summary), table(summary, shown), "\n\n".join(limits(shown)),
+        cells(shown), depths(shown), flags(shown),
+    )  # fmt: skip
+    return "\n".join(part.rstrip() + "\n" for part in parts if part)
+
+
+def marker(run: str) -> str:
+    """Name the run in a comment; written so that no name can end the comment.
+
+    >>> marker("demo-->1")
+    '<!-- ab: table demo-%2D%3E1 -->'
+    """
+    return f"<!-- {MARKER} {quote(run, safe='').replace('--', '-%2D')} -->"
+
+
+def heading(summary: Summary) -> str:
+    others = [arm for arm in summary.arms if arm != summary.baseline]
+    against = f"{', '.join(map(gfm.code, others))} against " if others else ""
+    return f"### {gfm.code(summary.experiment)}: {against}{gfm.code(summary.baseline)}\n"
+
+
+def headline(summary: Summary) -> str:
+    """Say what the rounds carry; a ratio stands here only where it is claimed."""
+    rows = conditions(summary, view(summary))
+    if not any(row.shown for row in rows):
+        return f"**{NOTHING}**\n"
+    if SIMULATED in summary.isolation:
+        return "**Simulated: nothing was measured.**\n"
+    groups: dict[str, list[str]] = {}
+    for row in rows:
+        groups.setdefault(row.effect.verdict, []).append(_place(row, alone=len(summary.arms) == 2))  # noqa: PLR2004 - two arms need no name
+    said = (f"{verdict} at {', '.join(places)}" for verdict, places in groups.items())
+    text = "; ".join(said)
+    return f"**{text[0].upper()}{text[1:]}.**\n"
+
+
+def _place(row: ConditionRow, *, alone: bool) -> str:
+    name = gfm.escape(row.effect.condition) if alone else gfm.code(row.new.cell)
+    ratio = row.effect.speedup.partition(" ")[0]
+    return f"{name} ({gfm.escape(ratio)})" if row.claimed else name
+
+
+def table_cells(
+    summary: Summary, shown: View
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Give head and rows of the main table as Markdown; the first column names the candidate's cell."""
+    old, new = gfm.escape(summary.baseline), "candidate"
+    others = [arm for arm in summary.arms if arm != summary.baseline]
+    if len(others) == 1:
+        new = gfm.escape(others[0])
+    head = (
+        "cell", f"{old} tok/s (ms)", f"{new} tok/s (ms)", "speed-up", "interval", "verdict",
+        f"spread {old}, {new}", "n", "voids", "flags",
+    )  # fmt: skip
+    return head, tuple(_row(row) for row in conditions(summary, shown))
+
+
+def _row(row: ConditionRow) -> tuple[str, ...]:
+    ratio = gfm.escape(speedup(row))
+    return (
+        gfm.code(row.new.cell),
+        gfm.escape(f"{row.old.mean} ({row.old.ms})"),
+        gfm.escape(f"{row.new.mean} ({row.new.ms})"),
+        f"**{ratio}**" if row.claimed else ratio,
+        gfm.escape(row.effect.interval),
+        gfm.escape(row.effect.verdict),
+        gfm.escape(f"{row.old.spread}, {row.new.spread}"),
+        gfm.escape(row.effect.rounds),
+        gfm.escape(row.voids),
+        gfm.escape(row.effect.flags) or DASH,
+    )
+
+
+def table(summary: Summary, shown: View, most: int | None = None) -> str:
+    """Write the main table under its marker.
+
+    Args:
+        most: how many rows there is room for; None for all.
+    """
+    head, rows = table_cells(summary, shown)
+    kept = rows if most is None else rows[:most]
+    text = f"{marker(summary.run)}\n{gfm.table(head, kept, frozenset((1, 2, 3, 7, 8)))}"
+    cut = len(rows) - len(kept)
+    return f"{text}\n{cut} rows more are left out for length.\n" if cut else text
+
+
+def limits(shown: View) -> Iterable[str]:
+    yield BRACKETS
+    yield from map(gfm.escape, shown.limits)
+
+
+def chart(summary: Summary) -> str:
+    """Draw rate against depth, one chart per batch, each with its legend as text."""
+    texts = []
+    for one in charts(summary):
+        legend = ", ".join(f"{color}: {gfm.code(arm)}" for color, arm in one.legend)
+        batch = "" if one.batch == 1 else f" at batch {one.batch}"
+        missing = f"; not drawn: {', '.join(map(gfm.escape, one.left_out))}" if one.left_out else ""
+        texts.append(
+            f"{gfm.fence(one.text, 'mermaid')}\nMean rate{batch} against depth, from zero; {legend}{missing}.\n"
+        )
+    return "\n".join(texts)
+
+
+def cells(shown: View) -> str:
+    head = ("cell", "tok/s by round, in time order", "mean", "ms per token", "spread", "leverage", "flags")  # fmt: skip
+    rows = (
+        (
+            gfm.code(row.cell),
+            *map(gfm.escape, (row.rates, row.mean, row.ms, row.spread, row.leverage)),
+            gfm.escape(row.flags) or DASH,
+        )
+        for row in shown.cells
+    )
+    return gfm.table(head, rows, frozenset((2, 3, 4, 5))) if shown.cells else ""
+
+
+def depths(shown: View) -> str:
+    head = ("arm", "depths", "retention of tok/s", "slope, ms/token per 1000 tokens", "least squares")  # fmt: skip
+    rows = (
+        (
+            gfm.code(row.arm),
+            *map(gfm.escape, (row.depths, row.retention, row.slope, row.least_squares)),
+        )
+        for row in shown.depth
+    )
+    return gfm.table(head, rows, frozenset()) if shown.depth else ""
+
+
+def flags(shown: View, longest: int = 2000) -> str:
+    """Give one line per flag: where it fired with which figures, why it matters, what to do."""
+    return "".join(f"* {gfm.escape(gfm.shortened(note, longest))}\n" for note in shown.notes)
