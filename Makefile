@@ -1,7 +1,7 @@
 # Every target makes .venv by itself. Recipes are silent: stdout is the result.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help ab rerun summary doctor test check format bench schema clean
+.PHONY: help ab rerun summary pr doctor test check format bench schema clean
 
 EXPERIMENT ?= arms/reference
 RESULTS ?= latest
@@ -39,6 +39,9 @@ rerun: $(STAMP) ## Add rounds for a suspicious cell: make rerun CELL=splitkv@819
 
 summary: $(STAMP) ## Print the table again: make summary [RESULTS=latest]
 	$(ABTEST) summary '$(RESULTS)'
+
+pr: $(STAMP) ## Print the comment for a pull request: make pr [RESULTS=latest] > comment.md
+	$(ABTEST) export '$(RESULTS)' --pr
 
 doctor: $(STAMP) ## Tell what this machine lacks
 	$(ABTEST) doctor

@@ -82,6 +82,11 @@ def show(
         )
         print(terminal.render(summary, width=max(width, 60), color=color), end="")
         _print_where(run, run_folder)
+    need_comparison(summary)
+
+
+def need_comparison(summary: Summary) -> None:
+    """Raise InconclusiveError if nothing could be compared."""
     if not any(effect.speedup is not None for effect in summary.effects):
         raise InconclusiveError(
             "nothing could be compared: no condition has a whole block with a speed-up that may be printed",

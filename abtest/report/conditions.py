@@ -21,6 +21,7 @@ class ConditionRow:
         new: the candidate's cell.
         claimed: whether the rounds carry the ratio; where not, it may stand in brackets at most.
         shown: whether there is a ratio to show at all.
+        verdict: of the effect; of a simulated run it says only that.
         voids: of the baseline and of the candidate.
     """
 
@@ -29,6 +30,7 @@ class ConditionRow:
     new: CellRow
     claimed: bool
     shown: bool
+    verdict: str
     voids: str
 
 
@@ -57,6 +59,7 @@ def _row(
         new=new_text,
         claimed=shown and effect.verdict in CLAIMS and not simulated,
         shown=shown,
+        verdict=SIMULATED if simulated else text.verdict,
         voids="0" if not old.voids + new.voids else f"{old.voids} / {new.voids}",
     )
 

@@ -14,8 +14,8 @@ _MARKUP = re.compile(
     r"[\\*~`<>&|$\[\]#]"
     r"|(?<![^\W_])_|_(?![^\W_])"  # inside a word it marks nothing
     rf"|(?!{_CELL})@"
-    r"|:(?=[/\w])|(?i:(?<=www))\."  # links that need no markup, and shortcodes
-    r"|\A[-+=]|(?<=\A\d)[.)]|(?<=\A\d\d)[.)]"  # lists and rules; a text may open a line
+    r"|:(?=//|[\w+-]+:)|(?i:(?<=www))\."  # links that need no markup, and shortcodes
+    r"|\A[-+=]|(?:(?<=\A\d)|(?<=\A\d\d))[.)](?=\s|\Z)"  # lists and rules; a text may open a line
 )
 # Entities where a backslash does not help: table rows are split before escapes are read, and the forge looks for
 # mentions and issue numbers in the text that is left after Markdown. A zero-width space parts those.

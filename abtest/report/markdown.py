@@ -22,7 +22,7 @@ def render(summary: Summary) -> str:
     """Write the summary; a table that `abtest verify` knows again by its marker."""
     shown = view(summary)
     parts = (
-        heading(summary), headline(summary), table(summary, shown), "\n\n".join(limits(shown)),
+        heading(summary), headline(summary), setting(shown), table(summary, shown), "\n\n".join(limits(shown)),
         cells(shown), depths(shown), flags(shown),
     )  # fmt: skip
     return "\n".join(part.rstrip() + "\n" for part in parts if part)
@@ -58,6 +58,13 @@ def headline(summary: Summary) -> str:
     return f"**{text[0].upper()}{text[1:]}.**\n"
 
 
+def setting(shown: View) -> str:
+    """Say in one line what the trials ran in, what was proved, and in what the arms differ."""
+    said = dict(shown.facts)
+    names = ("isolation", "identity", "image", "declared difference")
+    return f"{'; '.join(f'{name}: {gfm.escape(said[name])}' for name in names if name in said)}.\n"
+
+
 def _place(row: ConditionRow, *, alone: bool) -> str:
     name = gfm.escape(row.effect.condition) if alone else gfm.code(row.new.cell)
     ratio = row.effect.speedup.partition(" ")[0]
@@ -87,7 +94,7 @@ def _row(row: ConditionRow) -> tuple[str, ...]:
         gfm.escape(f"{row.new.mean} ({row.new.ms})"),
         f"**{ratio}**" if row.claimed else ratio,
         gfm.escape(row.effect.interval),
-        gfm.escape(row.effect.verdict),
+        gfm.escape(row.verdict),
         gfm.escape(f"{row.old.spread}, {row.new.spread}"),
         gfm.escape(row.effect.rounds),
         gfm.escape(row.voids),
