@@ -61,8 +61,9 @@ format: $(STAMP) ## Format the code
 	$(BIN)/ruff format --quiet .
 	$(BIN)/ruff check --quiet --fix .
 
-schema: $(STAMP) ## Write the JSON schema of experiment files for editors
+schema: $(STAMP) ## Write the JSON schemas of experiment files and of summaries
 	$(ABTEST) schema > docs/experiment.schema.json
+	$(ABTEST) schema summary > docs/summary.schema.json
 
 bench: $(STAMP) ## Print overheads, side by side in one run
 	$(BIN)/python tools/bench.py

@@ -68,4 +68,5 @@ def speedup(row: ConditionRow) -> str:
     """Write the ratio, in brackets where it was observed and is not claimed."""
     if not row.shown:
         return DASH
-    return row.effect.speedup if row.claimed else f"({row.effect.speedup})"
+    text = row.effect.speedup
+    return text if row.claimed else f"({text.replace(' (', '; ').rstrip(')')})"

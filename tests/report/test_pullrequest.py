@@ -60,7 +60,7 @@ def test_one_row_per_condition_with_both_arms_and_its_flags() -> None:
 
 def test_a_ratio_that_is_not_claimed_stands_in_brackets_and_never_in_the_headline() -> None:
     text = markdown.render(published.published())
-    assert "(9.46x (9.45x by mean times))" in [row[3] for row in tables(text)[0]]
+    assert "(9.46x; 9.45x by mean times)" in [row[3] for row in tables(text)[0]]
     assert "**Inconclusive at 1024, 8192, 32768.**" in text
     assert "**Faster at 512 (2.00x).**" in comment()
 
