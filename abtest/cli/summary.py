@@ -71,16 +71,16 @@ def show(
         print(_table(summary, environment), end="")
         _print_where(run, run_folder)
     else:
-        print(_rendered(summary, form), end="")
+        print(_rendered(summary, form, whole=rounds is None), end="")
     need_comparison(summary)
 
 
-def _rendered(summary: Summary, form: Literal["markdown", "csv", "json"]) -> str:
+def _rendered(summary: Summary, form: Literal["markdown", "csv", "json"], *, whole: bool) -> str:
     from abtest.report import csvout, jsonout, markdown
 
     match form:
         case "markdown":
-            return markdown.render(summary)
+            return markdown.render(summary, whole=whole)
         case "csv":
             return csvout.render(summary)
         case "json":

@@ -18,11 +18,11 @@ BRACKETS = (
 NOTHING = "Nothing can be compared: no condition has rounds of the baseline and of a candidate."
 
 
-def render(summary: Summary) -> str:
-    """Write the summary; a table that `abtest verify` knows again by its marker."""
+def render(summary: Summary, *, whole: bool = True) -> str:
+    """Write the summary; a table of the whole run is known again by `abtest verify`."""
     shown = view(summary)
     parts = (
-        heading(summary), headline(summary), setting(shown), table(summary, shown), "\n\n".join(limits(shown)),
+        heading(summary), headline(summary), setting(shown), table(summary, shown, marked=whole), "\n\n".join(limits(shown)),
         cells(shown), depths(shown), flags(shown),
     )  # fmt: skip
     return "\n".join(part.rstrip() + "\n" for part in parts if part)
@@ -102,17 +102,19 @@ def _row(row: ConditionRow) -> tuple[str, ...]:
     )
 
 
-def table(summary: Summary, shown: View, most: int | None = None) -> str:
+def table(summary: Summary, shown: View, most: int | None = None, *, marked: bool = True) -> str:
     """Write the main table under its marker.
 
     Args:
         most: how many rows there is room for; None for all.
+        marked: whether the table is of the whole run; only then can it be verified.
     """
     head, rows = table_cells(summary, shown)
     kept = rows if most is None else rows[:most]
-    text = f"{marker(summary.run)}\n{gfm.table(head, kept, frozenset((1, 2, 3, 7, 8)))}"
-    cut = len(rows) - len(kept)
-    return f"{text}\n{cut} rows more are left out for length.\n" if cut else text
+    text = gfm.table(head, kept, frozenset((1, 2, 3, 7, 8)))
+    if cut := len(rows) - len(kept):
+        return f"{text}\n{cut} rows more are left out for length.\n"
+    return f"{marker(summary.run)}\n{text}" if marked else text
 
 
 def limits(shown: View) -> Iterable[str]:

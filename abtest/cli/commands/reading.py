@@ -1,5 +1,6 @@
 """Commands that read a run's folder."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -42,3 +43,18 @@ def export(
         raise UsageError("export: no form was asked for", remedy="Write `abtest export RUN --pr`.")
     folder = folders.find(run_name, results)
     show_pull_request(folder, None if aa is None else folders.find(aa, results))
+
+
+@app.command()
+def verify(
+    run_name: ResultsName = "latest",
+    documents: Annotated[
+        list[Path] | None, typer.Argument(help="Markdown files whose quoted figures must hold.")
+    ] = None,
+    results: Root = RESULTS,
+) -> None:
+    """Audit a run's folder and recompute every figure that documents quote from it (docs/verify.md)."""
+    from abtest.cli import verify as verifying
+
+    run_folder, beside = verifying.locate(run_name, results)
+    verifying.show(run_folder, beside, documents or [])
