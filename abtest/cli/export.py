@@ -1,7 +1,9 @@
 """`abtest export --pr`: the comment for a pull request, from the run's folder alone."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from abtest.cli import results
 from abtest.cli.summary import need_comparison, summary_of
@@ -61,9 +63,19 @@ def _facts(run: results.RunFile) -> tuple[tuple[str, str], ...]:
         ("estimator", run.estimator),
         ("abtest", run.abtest),
         ("spec sha256", run.spec_sha256),
-        *((f"arm {arm}", f"md5 {facts.get('md5')}") for arm, facts in run.arms.items()),
+        *((f"arm {arm}", _arm(facts)) for arm, facts in run.arms.items()),
     )
     return tuple((name, str(text)) for name, text in known if text)
+
+
+def _arm(facts: Mapping[str, Any]) -> str:
+    """Say which files an arm swaps in, where each comes from, and what else it declares."""
+    parts = [
+        f"{file['target']} md5 {file['md5']} ({file['origin']})"
+        for file in facts.get("files") or ()
+    ]
+    parts += [f"{key} {dict(facts[key])}" for key in ("env", "args") if facts.get(key)]
+    return "; ".join(parts) or "as the image has it"
 
 
 def _command(run: results.RunFile, folder: Path) -> tuple[str, ...] | None:

@@ -115,9 +115,10 @@ def _identity(
         return
     if not proved(one):
         yield f"trial {one.trial}: not every rank showed the code that it ran, before and after timing"
-    wanted = ((run.get("arms") or {}).get(one.arm) or {}).get("sha256")
-    if wanted and one.identity and wanted not in {rank.sha256 for rank in one.identity}:
-        yield f"trial {one.trial}: no rank ran the file of arm {one.arm} (sha256 {wanted[:12]})"
+    ran = {rank.sha256 for rank in one.identity}
+    for file in ((run.get("arms") or {}).get(one.arm) or {}).get("files") or ():
+        if ran and file["sha256"] not in ran:
+            yield f"trial {one.trial}: no rank ran {file['target']} as arm {one.arm} has it"
     body = json.dumps(dict(one.environment), sort_keys=True).encode()
     if one.environment and hashlib.sha256(body).hexdigest() != one.environment_sha256:
         yield f"trial {one.trial}: the environment is not the one that was hashed"

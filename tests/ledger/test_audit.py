@@ -36,7 +36,7 @@ def with_sidecar(folder: Path, one: TrialRecord) -> TrialRecord:
 def folder(tmp_path: Path) -> Path:
     """A sound run of four rounds."""
     found = [with_sidecar(tmp_path, one) for one in simulated.records()]
-    arms = {arm: {"sha256": arm} for arm in ("stock", "fast")}
+    arms = {arm: {"files": [{"target": "pkg/k.py", "sha256": arm}]} for arm in ("stock", "fast")}
     store.write_json(tmp_path / store.RUN, {"run": "demo-1", "spec_sha256": "s", "arms": arms})
     write(tmp_path, found)
     return tmp_path
@@ -72,7 +72,7 @@ CASES: dict[str, tuple[Callable[[TrialRecord], TrialRecord], str]] = {
     "a rank less": (lambda one: replace(one, identity=one.identity[:2]), "not every rank showed"),
     "another arm's file": (
         lambda one: replace(one, identity=tuple(replace(r, sha256="stock") for r in one.identity)),
-        "no rank ran the file of arm fast",
+        "no rank ran pkg/k.py as arm fast has it",
     ),
     "an edited environment": (
         lambda one: replace(one, environment={**one.environment, "x": "y"}),
