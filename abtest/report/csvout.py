@@ -9,7 +9,17 @@ from abtest.model.result import CellSummary, Effect, Summary
 from abtest.report.neutralise import neutral
 from abtest.report.view import has_ratio
 
-FORMULA = ("=", "+", "-", "@", "'")  # first characters at which a spreadsheet reads more than text
+FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "'",
+    "\uff1d",
+    "\uff0b",
+    "\uff0d",
+    "\uff20",
+)  # first characters at which a spreadsheet reads more than text
 HEAD = (
     "run", "experiment", "isolation", "identity", "arm", "depth", "batch", "n", "voids", "mean_tok_s", "ms_per_token",
     "spread_pct", "gate_pct", "leverage", "within_se_pct", "flags", "baseline", "speedup", "interval_low",

@@ -10,6 +10,7 @@ from abtest.report import figures, gfm
 from abtest.report.figures import DASH
 from abtest.report.neutralise import neutral
 
+DIGITS = 5  # of a time; a rate shows three or four
 SHORT = 12  # characters of a digest of loaded code
 MOST_KERNELS = 8  # per cell, those that take most of a step
 
@@ -51,7 +52,8 @@ def pairs(records: Sequence[TrialRecord]) -> str:
 
 
 def _pair(pair: Pair) -> str:
-    short, long = f"S {pair.t_short_s:.4f}", f"L {pair.t_long_s:.4f}"
+    short = f"S {figures.significant(pair.t_short_s, DIGITS)}"
+    long = f"L {figures.significant(pair.t_long_s, DIGITS)}"
     return f"{short} {long}" if pair.first == "short" else f"{long} {short}"
 
 

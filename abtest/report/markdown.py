@@ -1,6 +1,6 @@
 """A summary as GitHub Markdown: the headline, one row per condition, every cell, and what the flags mean."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from abtest.model.result import Summary
@@ -11,11 +11,12 @@ from abtest.report.mermaid import charts
 from abtest.report.view import View, view
 
 MARKER = "ab: table"
+MOST_NAMED = 12  # arms or conditions in one line; the table has all
 BRACKETS = (
     "Rates are tokens per second and sequence, with milliseconds per token in brackets; n is the number of rounds that "
     "count. A speed-up in brackets was observed and is not claimed."
 )
-NOTHING = "Nothing can be compared: no condition has rounds of the baseline and of a candidate."
+NOTHING = "Nothing can be compared: rounds are missing, or flags forbid every ratio; they stand in the rows."
 
 
 def render(summary: Summary, *, whole: bool = True) -> str:
@@ -39,7 +40,7 @@ def marker(run: str) -> str:
 
 def heading(summary: Summary) -> str:
     others = [arm for arm in summary.arms if arm != summary.baseline]
-    against = f"{', '.join(map(gfm.code, others))} against " if others else ""
+    against = f"{_listed([gfm.code(arm) for arm in others])} against " if others else ""
     return f"### {gfm.code(summary.experiment)}: {against}{gfm.code(summary.baseline)}\n"
 
 
@@ -53,9 +54,14 @@ def headline(summary: Summary) -> str:
     groups: dict[str, list[str]] = {}
     for row in rows:
         groups.setdefault(row.effect.verdict, []).append(_place(row, alone=len(summary.arms) == 2))  # noqa: PLR2004 - two arms need no name
-    said = (f"{verdict} at {', '.join(places)}" for verdict, places in groups.items())
+    said = (f"{verdict} at {_listed(places)}" for verdict, places in groups.items())
     text = "; ".join(said)
     return f"**{text[0].upper()}{text[1:]}.**\n"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def setting(shown: View) -> str:

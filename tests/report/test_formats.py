@@ -47,13 +47,13 @@ def test_an_invalid_effect_has_no_ratio_in_any_column() -> None:
     assert (fast["speedup"], fast["interval_low"], fast["basis_speedup"]) == ("", "", "")
 
 
-@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t=", "\r=", " =", "'="])
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t=", "\r=", " =", "'=", "\uff1d"])
 def test_no_text_is_a_formula(first: str) -> None:
     text = f'{first}HYPERLINK("http://evil.example")'
     found = published.published(run=text, experiment=text)
     for row in rows(found):
         for column in ("run", "experiment"):
-            assert row[column][0] not in "=+-@\t\r "
+            assert row[column][0] not in "=+-@\t\r \uff1d"
     assert rows(published.published(run="-5"))[0]["run"] == "'-5"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import cmarkgfm
 import pytest
 
+from abtest.analysis.summary import summarize
 from abtest.model.result import Difference, Interval, Summary, Verdict
 from abtest.model.trial import RouteCount, Status, TrialRecord
 from abtest.report import markdown, pullrequest
@@ -159,3 +160,32 @@ def test_no_run_is_too_large_for_the_forge() -> None:
     assert len(text) <= pullrequest.MOST
     assert "rows more are left out for length" in text
     assert tables(text)[0][1][0] == "fast@1"
+
+
+def test_several_candidates_and_batches_have_a_row_each_and_a_name() -> None:
+    found = [
+        replace(one, batch=batch, arm=arm)
+        for batch in (1, 4)
+        for one in simulated.records()
+        for arm in ((one.arm,) if one.arm == "stock" else ("fast", "other"))
+    ]
+    declared = (Difference("file", {"stock": "k.py (md5 stock)", "fast": "k.py (md5 fast)"}),)
+    summary = summarize(
+        found,
+        run="r",
+        experiment="e",
+        baseline="stock",
+        arms=("stock", "fast", "other"),
+        declared=declared,
+    )
+    text = markdown.render(summary)
+    assert text.startswith("### `e`: `fast`, `other` against `stock`\n")
+    head, *rows = tables(text)[0]
+    assert head[2] == "candidate tok/s (ms)"
+    assert [row[0] for row in rows] == ["fast@512", "other@512", "fast@512x4", "other@512x4"]
+    assert "`other@512x4`" in text.splitlines()[2]
+
+
+def test_a_headline_names_no_more_than_a_dozen() -> None:
+    found = [replace(one, depth=depth) for depth in range(1, 20) for one in simulated.records()]
+    assert re.search(r"\*\*Faster at 1 \(2.00x\), .* and 7 more\.\*\*", comment(found))
