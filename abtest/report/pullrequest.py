@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from abtest.model.result import Summary
 from abtest.model.trial import TrialRecord
-from abtest.report import evidence, gfm, markdown, origin
+from abtest.report import evidence, gfm, maintable, markdown, origin
 from abtest.report.neutralise import neutral
 from abtest.report.origin import Origin
 from abtest.report.view import View, view
@@ -78,7 +78,7 @@ def _text(comment: _Comment, left_out: Sequence[str], most_rows: int | None = No
         markdown.heading(comment.summary),
         markdown.headline(comment.summary),
         markdown.setting(comment.shown),
-        markdown.table(comment.summary, comment.shown, most_rows),
+        maintable.table(comment.summary, comment.shown, most_rows),
         "\n\n".join(markdown.limits(comment.shown)) + "\n",
         kept.get("chart", ""),
     ]

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from abtest.model.names import Cell
 from abtest.model.result import CellSummary, DepthTrend, Effect, Summary
-from abtest.report import markdown
+from abtest.report import maintable
 from abtest.report.quotes import Figure, Table
 from abtest.report.view import has_ratio, view
 
@@ -105,7 +105,7 @@ def _trend(summary: Summary, place: str) -> DepthTrend:
 
 def check_table(summary: Summary, table: Table) -> Iterator[tuple[int, str]]:
     """Say what is wrong with an exported table, each with its line: every cell must be as it was exported."""
-    head, expected = markdown.table_cells(summary, view(summary))
+    head, expected = maintable.table_cells(summary, view(summary))
     if not table.rows:
         yield table.line, f"table of run {summary.run}: no table stands right below the comment"
         return

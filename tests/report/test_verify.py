@@ -3,7 +3,7 @@
 import pytest
 
 from abtest.model.result import Summary
-from abtest.report import markdown, verify
+from abtest.report import maintable, markdown, verify
 from abtest.report.quotes import Figure, Table, quotes
 from tests.report import test_published_table as published
 from tests.report import test_summary as simulated
@@ -116,7 +116,7 @@ def test_a_row_left_out_is_found_out() -> None:
     lines = markdown.render(published.published()).splitlines()
     text = "\n".join(line for line in lines if not line.startswith("| `splitkv@8192` | 12.6"))
     ((line, why),) = table_findings(text)
-    assert line == lines.index(markdown.marker("published-ab")) + 1
+    assert line == lines.index(maintable.marker("published-ab")) + 1
     assert why == "`splitkv@8192`: the row is missing from the table"
 
 
