@@ -1,7 +1,7 @@
 # Every target makes .venv by itself. Recipes are silent: stdout is the result.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help ab rerun summary doctor test check format bench schema clean
+.PHONY: help ab rerun summary pr verify doctor test check format bench schema clean
 
 EXPERIMENT ?= arms/reference
 RESULTS ?= latest
@@ -10,6 +10,7 @@ DEPTHS ?=
 ROUNDS ?=
 RUNTIME ?=
 CELL ?=
+FILES ?=
 PYTHON ?= python3
 
 VENV := .venv
@@ -40,26 +41,34 @@ rerun: $(STAMP) ## Add rounds for a suspicious cell: make rerun CELL=splitkv@819
 summary: $(STAMP) ## Print the table again: make summary [RESULTS=latest]
 	$(ABTEST) summary '$(RESULTS)'
 
+pr: $(STAMP) ## Print the comment for a pull request: make pr [RESULTS=latest] > comment.md
+	$(ABTEST) export '$(RESULTS)' --pr
+
+verify: $(STAMP) ## Audit a run and recompute quoted figures: make verify [RESULTS=latest] [FILES='a.md b.md']
+	$(ABTEST) verify '$(RESULTS)' $(FILES)
+
 doctor: $(STAMP) ## Tell what this machine lacks
 	$(ABTEST) doctor
 
 test: $(STAMP) ## Run all tests; those that need a Docker engine skip where none answers
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --run-docker
 
-check: $(STAMP) ## Format, lint, types, imports, quick tests (the end-to-end ones are in make test)
+check: $(STAMP) ## Format, lint, types, imports, quoted figures, quick tests (the end-to-end ones are in make test)
 	$(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 	$(BIN)/vermin --quiet --no-tips -t=3.8- --violations abtest/probe
+	$(ABTEST) verify results *.md docs/*.md >&2
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --ignore=tests/e2e
 
 format: $(STAMP) ## Format the code
 	$(BIN)/ruff format --quiet .
 	$(BIN)/ruff check --quiet --fix .
 
-schema: $(STAMP) ## Write the JSON schema of experiment files for editors
+schema: $(STAMP) ## Write the JSON schemas of experiment files and of summaries
 	$(ABTEST) schema > docs/experiment.schema.json
+	$(ABTEST) schema summary > docs/summary.schema.json
 
 bench: $(STAMP) ## Print overheads, side by side in one run
 	$(BIN)/python tools/bench.py

@@ -35,7 +35,16 @@ class FormatName(StrEnum):
     """How a summary is written."""
 
     TABLE = "table"
+    MARKDOWN = "markdown"
+    CSV = "csv"
     JSON = "json"
+
+
+class SchemaName(StrEnum):
+    """What a JSON schema is of."""
+
+    EXPERIMENT = "experiment"
+    SUMMARY = "summary"
 
 
 ExperimentPath = Annotated[

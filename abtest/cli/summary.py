@@ -12,7 +12,7 @@ from abtest.errors import InconclusiveError, UsageError
 from abtest.ledger import store
 from abtest.model.result import Summary
 
-Format = Literal["table", "json"]
+Format = Literal["table", "markdown", "csv", "json"]
 
 
 def summary_of(
@@ -67,21 +67,39 @@ def show(
         InconclusiveError: after printing, if nothing could be compared.
     """
     summary, run = summary_of(run_folder, rounds)
-    if form == "json":
-        from abtest.report import jsonout
-
-        print(jsonout.render(summary), end="")
-    else:
-        from abtest.report import terminal
-
-        color = sys.stdout.isatty() and not environment.get("NO_COLOR")
-        columns = environment.get("COLUMNS", "")
-        fallback = int(columns) if columns.isdigit() and int(columns) > 0 else 120
-        width = (
-            shutil.get_terminal_size((fallback, 24)).columns if sys.stdout.isatty() else fallback
-        )
-        print(terminal.render(summary, width=max(width, 60), color=color), end="")
+    if form == "table":
+        print(_table(summary, environment), end="")
         _print_where(run, run_folder)
+    else:
+        print(_rendered(summary, form, whole=rounds is None), end="")
+    need_comparison(summary)
+
+
+def _rendered(summary: Summary, form: Literal["markdown", "csv", "json"], *, whole: bool) -> str:
+    from abtest.report import csvout, jsonout, markdown
+
+    match form:
+        case "markdown":
+            return markdown.render(summary, whole=whole)
+        case "csv":
+            return csvout.render(summary)
+        case "json":
+            return jsonout.render(summary)
+
+
+def _table(summary: Summary, environment: Mapping[str, str]) -> str:
+    """Fit the table to the terminal, or to COLUMNS where stdout is none."""
+    from abtest.report import terminal
+
+    color = sys.stdout.isatty() and not environment.get("NO_COLOR")
+    columns = environment.get("COLUMNS", "")
+    fallback = int(columns) if columns.isdigit() and int(columns) > 0 else 120
+    width = shutil.get_terminal_size((fallback, 24)).columns if sys.stdout.isatty() else fallback
+    return terminal.render(summary, width=max(width, 60), color=color)
+
+
+def need_comparison(summary: Summary) -> None:
+    """Raise InconclusiveError if nothing could be compared."""
     if not any(effect.speedup is not None for effect in summary.effects):
         raise InconclusiveError(
             "nothing could be compared: no condition has a whole block with a speed-up that may be printed",

@@ -1,7 +1,6 @@
 """A summary as JSON with stable keys; a flag that did not fire is not in a list."""
 
 import json
-from typing import Any
 
 from abtest.model.flag import Flag
 from abtest.model.result import (
@@ -12,14 +11,21 @@ from abtest.model.result import (
     Interval,
     Summary,
 )
-
-SCHEMA = 1
+from abtest.report.jsontypes import (
+    CellJson,
+    DepthJson,
+    DifferenceJson,
+    EffectJson,
+    FlagJson,
+    IntervalJson,
+    SummaryJson,
+)
 
 
 def render(summary: Summary) -> str:
     """Write the summary as one JSON document, in ASCII: no escape of foreign text reaches a terminal."""
-    body = {
-        "schema": SCHEMA,
+    body: SummaryJson = {
+        "schema": 1,
         "run": summary.run,
         "experiment": summary.experiment,
         "baseline": summary.baseline,
@@ -39,7 +45,7 @@ def render(summary: Summary) -> str:
     return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _cell(cell: CellSummary) -> dict[str, Any]:
+def _cell(cell: CellSummary) -> CellJson:
     return {
         "arm": cell.cell.arm,
         "depth": cell.cell.condition.depth,
@@ -60,7 +66,7 @@ def _cell(cell: CellSummary) -> dict[str, Any]:
     }
 
 
-def _effect(effect: Effect) -> dict[str, Any]:
+def _effect(effect: Effect) -> EffectJson:
     return {
         "baseline": effect.baseline,
         "candidate": effect.candidate,
@@ -78,7 +84,7 @@ def _effect(effect: Effect) -> dict[str, Any]:
     }
 
 
-def _interval(interval: Interval | None) -> dict[str, Any] | None:
+def _interval(interval: Interval | None) -> IntervalJson | None:
     if interval is None:
         return None
     return {
@@ -89,7 +95,7 @@ def _interval(interval: Interval | None) -> dict[str, Any] | None:
     }
 
 
-def _depth(trend: DepthTrend) -> dict[str, Any]:
+def _depth(trend: DepthTrend) -> DepthJson:
     return {
         "arm": trend.arm,
         "batch": trend.batch,
@@ -105,11 +111,11 @@ def _depth(trend: DepthTrend) -> dict[str, Any]:
     }
 
 
-def _difference(one: Difference) -> dict[str, Any]:
+def _difference(one: Difference) -> DifferenceJson:
     return {"what": one.what, "values": dict(one.values)}
 
 
-def _flag(flag: Flag) -> dict[str, str]:
+def _flag(flag: Flag) -> FlagJson:
     return {
         "name": flag.name,
         "where": flag.where,

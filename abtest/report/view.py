@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from abtest.model.flag import Flag
-from abtest.model.result import CellSummary, DepthTrend, Difference, Effect, Summary
+from abtest.model.result import CellSummary, DepthTrend, Difference, Effect, Summary, Verdict
 from abtest.report import figures, notes
 from abtest.report.figures import DASH
 from abtest.report.neutralise import neutral
@@ -144,17 +144,24 @@ def _effect_row(summary: Summary, effect: Effect) -> EffectRow:
     )
 
 
+def has_ratio(effect: Effect) -> bool:
+    """Tell whether a ratio may be shown at all: never on an invalid row, whatever else the effect holds."""
+    return effect.speedup is not None and effect.verdict is not Verdict.INVALID
+
+
 def _speedup(effect: Effect) -> str:
     """Print the ratio of mean times beside the headline where a reader would see another digit."""
+    if not has_ratio(effect) or effect.speedup is None:
+        return figures.ratio(None)
     text = figures.ratio(effect.speedup)
-    if effect.speedup is None or effect.speedup_mean_times is None:
+    if effect.speedup_mean_times is None:
         return text
     other = figures.ratio(effect.speedup_mean_times, figures.ratio_digits(effect.speedup))
     return text if other == text else f"{text} ({other} by mean times)"
 
 
 def _interval(effect: Effect) -> str:
-    if effect.interval is None:
+    if effect.interval is None or not has_ratio(effect):
         return DASH
     digits = figures.ratio_digits(effect.basis_speedup or effect.speedup or 1.0)
     text = figures.interval(effect.interval, digits)

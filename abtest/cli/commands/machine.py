@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
-from abtest.cli.app import RESULTS, ExperimentPath, Root, RuntimeName, app, need_linux, visible
+from abtest.cli.app import (
+    RESULTS,
+    ExperimentPath,
+    Root,
+    RuntimeName,
+    SchemaName,
+    app,
+    need_linux,
+    visible,
+)
 from abtest.errors import InfrastructureError
 
 
@@ -40,8 +49,15 @@ def show_arm(
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON schema of experiment files, for editors."""
-    from abtest.spec.schema import schema_text
+def schema(
+    of: Annotated[
+        SchemaName, typer.Argument(help="Experiment files, or `summary --format json`.")
+    ] = SchemaName.EXPERIMENT,
+) -> None:
+    """Print a JSON schema: of experiment files, for editors, or of a summary, for programs."""
+    if of is SchemaName.EXPERIMENT:
+        from abtest.spec.schema import schema_text
+    else:
+        from abtest.report.jsonschema import schema_text
 
     print(schema_text(), end="")

@@ -1,10 +1,12 @@
 """Commands that read a run's folder."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from abtest.cli.app import RESULTS, FormatName, ResultsName, Root, app, show
+from abtest.errors import UsageError
 
 
 @app.command()
@@ -20,3 +22,39 @@ def summary(
     from abtest.cli import results as folders
 
     show(folders.find(run_name, results), form, rounds)
+
+
+@app.command()
+def export(
+    run_name: ResultsName = "latest",
+    pull_request: Annotated[
+        bool, typer.Option("--pr", help="GitHub Markdown for a pull-request comment.")
+    ] = False,
+    aa: Annotated[
+        str | None, typer.Option("--aa", help="An A/A run of the same set-up: the noise floor.")
+    ] = None,
+    results: Root = RESULTS,
+) -> None:
+    """Print a run for others to read; only the text goes to stdout."""
+    from abtest.cli import results as folders
+    from abtest.cli.export import show_pull_request
+
+    if not pull_request:
+        raise UsageError("export: no form was asked for", remedy="Write `abtest export RUN --pr`.")
+    folder = folders.find(run_name, results)
+    show_pull_request(folder, None if aa is None else folders.find(aa, results))
+
+
+@app.command()
+def verify(
+    run_name: ResultsName = "latest",
+    documents: Annotated[
+        list[Path] | None, typer.Argument(help="Markdown files whose quoted figures must hold.")
+    ] = None,
+    results: Root = RESULTS,
+) -> None:
+    """Audit a run's folder and recompute every figure that documents quote from it (docs/verify.md)."""
+    from abtest.cli import verify as verifying
+
+    run_folder, beside = verifying.locate(run_name, results)
+    verifying.show(run_folder, beside, documents or [])
