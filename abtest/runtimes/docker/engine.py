@@ -13,7 +13,9 @@ from abtest.errors import InfrastructureError
 
 CALL_S = 30  # time-out of one request
 PATIENCE_S = 60.0  # how long an engine may be silent while a container runs: it stops containers for 10 s each
+TROUBLES = (DockerException, requests.exceptions.RequestException)  # all that a call may end in
 REMEDY = "Install and start Docker (Debian: apt-get install docker.io), or use `--runtime process`."
+LOOKS = 15
 T = TypeVar("T")
 
 
@@ -35,8 +37,18 @@ class Engine:
 
         There the engine learns only of a container's own limit, not of a machine that ran out of memory.
         """
-        with contextlib.suppress(DockerException, requests.exceptions.RequestException):
+        with contextlib.suppress(*TROUBLES):
             return str(self.client.info().get("CgroupVersion")) == "2"
+        return False
+
+    def goes_away(self) -> bool:
+        """Tell whether the engine stops answering within a moment: it kills its containers before it ends."""
+        for _ in range(LOOKS):
+            try:
+                self.client.ping()
+            except TROUBLES:
+                return True
+            time.sleep(0.2)
         return False
 
     def create(self, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's container
@@ -52,13 +64,13 @@ class Engine:
                 f"image {arguments['image']} is gone: {error.explanation}",
                 remedy="Start a new run with an image that is there.",
             ) from error
-        except (APIError, requests.exceptions.RequestException) as error:
+        except TROUBLES as error:
             self.remove_named(arguments["name"])  # a time-out may have left it behind
-            raise _explained("create a container", error) from error
+            raise explained("create a container", error) from error
 
     def remove_named(self, name: str) -> None:
         """Remove a container of ours by its name, if it exists."""
-        with contextlib.suppress(DockerException, requests.exceptions.RequestException):
+        with contextlib.suppress(*TROUBLES):
             container = self.client.containers.get(name)
             if container.labels.get("abtest.owner") == "abtest":
                 container.remove(force=True, v=True)
@@ -72,7 +84,7 @@ class Engine:
             return
         except APIError as error:
             if error.status_code != 409:  # noqa: PLR2004 - conflict: its removal is under way
-                raise _explained("remove a container", error) from error
+                raise explained("remove a container", error) from error
 
 
 def connect() -> Engine:
@@ -84,7 +96,7 @@ def connect() -> Engine:
     try:
         client = docker.from_env(timeout=CALL_S)
         return Engine(client)
-    except (DockerException, requests.exceptions.RequestException, OSError) as error:
+    except (*TROUBLES, OSError) as error:
         raise InfrastructureError(
             f"no container engine answers ({reason(error)})", remedy=REMEDY
         ) from error
@@ -120,7 +132,7 @@ def patiently(
             time.sleep(0.5)
 
 
-def _explained(what: str, error: Exception) -> InfrastructureError:
+def explained(what: str, error: Exception) -> InfrastructureError:
     text = reason(error)
     if "no space left" in text.lower():
         return InfrastructureError(

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import requests
-from docker.errors import APIError, BuildError, DockerException, ImageNotFound, NotFound
+from docker.errors import BuildError, ImageNotFound, NotFound
 
 from abtest.errors import InfrastructureError, UnprovedError
 from abtest.model.sandbox import ImageRequest
-from abtest.runtimes.docker.engine import Engine, reason
+from abtest.runtimes.docker.engine import TROUBLES, Engine, patiently, reason
 
 INTERPRETERS = ("python3", "python")
 BUILD_TAG = "abtest-build"
@@ -61,7 +60,7 @@ def has_moved(engine: Engine, image: Resolved) -> bool:
         return str(engine.client.api.inspect_image(image.name)["Id"]) != image.id
     except ImageNotFound:
         return True
-    except (DockerException, requests.exceptions.RequestException):
+    except TROUBLES:
         return False  # the create call will say what is wrong with the engine
 
 
@@ -101,7 +100,7 @@ def _is_there(container: Any, path: str) -> bool:  # noqa: ANN401 - the SDK's co
 
 
 def _inspected(engine: Engine, handle: str, name: str) -> Resolved:
-    found = engine.client.api.inspect_image(handle)
+    found = patiently("look at an image", lambda: engine.client.api.inspect_image(handle))
     config = found.get("Config") or {}
     digests = found.get("RepoDigests") or []
     pairs = (entry.partition("=") for entry in config.get("Env") or ())
@@ -126,7 +125,7 @@ def _build(engine: Engine, folder: str) -> str:
             f"the image in {folder} cannot be built: {error.msg}\n  {tail}",
             remedy="Mend the Dockerfile; `docker build` shows the whole log.",
         ) from error
-    except (APIError, TypeError, OSError, requests.exceptions.RequestException) as error:
+    except (*TROUBLES, TypeError, OSError) as error:
         raise InfrastructureError(
             f"the image in {folder} cannot be built: {reason(error)}",
             remedy="Try `docker build` there.",
@@ -139,7 +138,7 @@ def _build(engine: Engine, folder: str) -> str:
 def _pull(engine: Engine, name: str) -> None:
     try:
         engine.client.images.pull(name)
-    except (APIError, requests.exceptions.RequestException) as error:
+    except TROUBLES as error:
         raise InfrastructureError(
             f"image {name} is not on this machine and cannot be pulled: {reason(error)}",
             remedy="Check its name and the network; load it with `docker pull`, `docker load` or `docker import`.",

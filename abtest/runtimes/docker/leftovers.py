@@ -4,10 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import requests
-from docker.errors import DockerException
-
-from abtest.runtimes.docker.engine import Engine
+from abtest.runtimes.docker.engine import TROUBLES, Engine
 
 OWNER = "abtest.owner=abtest"
 
@@ -18,7 +15,7 @@ def dead(engine: Engine, is_free: Callable[[Path], bool]) -> list[Any]:
         ours = engine.client.containers.list(
             all=True, filters={"label": OWNER}, ignore_removed=True
         )
-    except (DockerException, requests.exceptions.RequestException):
+    except TROUBLES:
         return []
     return [
         container

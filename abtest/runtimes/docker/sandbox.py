@@ -16,12 +16,16 @@ from abtest.model.trial import ContainerFacts
 from abtest.runtimes.docker import copy_in
 from abtest.runtimes.docker.copy_in import Original
 from abtest.runtimes.docker.create import TMPFS, Plan, arguments
-from abtest.runtimes.docker.engine import Engine, patiently
+from abtest.runtimes.docker.engine import TROUBLES, Engine, explained, patiently
 from abtest.runtimes.docker.volumes import Bind
 from abtest.runtimes.outbox import Outbox
 
 GONE = "the container vanished while it ran: the engine was restarted, or somebody removed it"
 RESTARTED = "engine-restarted: the container engine did not answer for a while, and the trial ended meanwhile"
+KILLED = (
+    137,
+    143,
+)  # 128 + SIGKILL, 128 + SIGTERM: what an engine that stops does to its containers
 
 
 class DockerSandbox:
@@ -88,6 +92,8 @@ class DockerSandbox:
                 f"the container does not start: {error.explanation}",
                 remedy="Check engine.python and the container's options.",
             ) from error
+        except TROUBLES as error:
+            raise explained("start a container", error) from error
 
     def poll(self) -> SandboxState:
         phase, marks = self.outbox.progress()
@@ -102,9 +108,11 @@ class DockerSandbox:
                 GONE, remedy="Look after the engine, then use --resume."
             ) from error
         ended = exit_of(found["State"])
-        if ended is not None and self._was_silent:
+        if ended is None or ended.code == 0:
+            return SandboxState(phase, marks, ended)
+        if self._was_silent or (ended.code in KILLED and self._engine.goes_away()):
             ended = replace(ended, cause=RESTARTED)
-        if ended is not None and ended.oom_killed is False and not self._engine.sees_every_oom():
+        elif ended.oom_killed is False and not self._engine.sees_every_oom():
             ended = replace(ended, oom_killed=None)
         return SandboxState(phase, marks, ended)
 
@@ -114,7 +122,7 @@ class DockerSandbox:
     def collect(self) -> Collected:
         log = self.outbox.log_tail()
         if not log:  # it may have ended before the probe took over the output
-            with contextlib.suppress(APIError):
+            with contextlib.suppress(*TROUBLES):
                 log = self._container.logs(tail=20).decode("utf-8", errors="replace")
         container = ContainerFacts(
             id=str(self._container.id),

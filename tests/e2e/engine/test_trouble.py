@@ -13,7 +13,7 @@ import pytest
 from abtest.runner import campaign
 from abtest.runner import trial as trial_of
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(240)]  # engines stop slowly
 Lab = Any  # of the folder above
 OwnEngine = Any  # of this folder's conftest
 
