@@ -1,11 +1,14 @@
 """The counted trials one by one, for charts: the same estimates as in the cells, nothing pooled."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from abtest.analysis.counting import count
 from abtest.analysis.differential import estimate
 from abtest.model.point import Point
 from abtest.model.trial import TrialRecord
+
+# The untimed steady decode is longer than the timed ones, so its readings are the better ones.
+PHASES = ("steady", "decode")
 
 
 def points(
@@ -36,7 +39,23 @@ def points(
                 leverage=one.leverage,
                 pairs=record.pairs,
                 flags=record.flags,
-                telemetry=record.telemetry or {},
+                power_w=_reading(record.telemetry, "power_w"),
+                clock_mhz=_reading(record.telemetry, "sm_mhz"),
             )
         )
     return tuple(found)
+
+
+def _reading(telemetry: object, name: str) -> float | None:
+    """Read one figure of the decode; prefill has another clock and another power, and never stands in for it."""
+    phases = (
+        telemetry.get("phases")
+        if isinstance(telemetry, Mapping)
+        else getattr(telemetry, "phases", None)
+    )
+    for phase in PHASES:
+        figures = phases.get(phase) if isinstance(phases, Mapping) else None
+        value = figures.get(name) if isinstance(figures, Mapping) else None
+        if isinstance(value, int | float):
+            return float(value)
+    return None

@@ -25,9 +25,9 @@ def draw(summary: Summary, points: Sequence[Point]) -> tuple[Chart, ...]:
         for cell in summary.cells
         if cell.cell in by_cell and (mean := cell.ms_per_token) is not None
     ]
-    reach = [
-        value for cell, members, mean in known for value in _deviations(members, mean)
-    ] + [half for cell, _, _ in known if (half := _half_gate(cell)) is not None]
+    reach = [value for cell, members, mean in known for value in _deviations(members, mean)] + [
+        half for cell, _, _ in known if (half := _half_gate(cell)) is not None
+    ]
     y = scale.around([*reach, -1.0, 1.0], 0.0, BOX.bottom, BOX.top)
     return tuple(_cell(summary, cell, members, y) for cell, members, _ in known)
 
@@ -41,9 +41,7 @@ def _half_gate(cell: CellSummary) -> float | None:
     return None if cell.gate_pct is None else cell.gate_pct / 2
 
 
-def _cell(
-    summary: Summary, cell: CellSummary, members: Sequence[Point], y: scale.Scale
-) -> Chart:
+def _cell(summary: Summary, cell: CellSummary, members: Sequence[Point], y: scale.Scale) -> Chart:
     arm = summary.arms.index(cell.cell.arm)
     mean_ms = cell.ms_per_token or 1.0
     room = (BOX.right - BOX.left) / len(members)

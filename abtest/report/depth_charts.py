@@ -69,9 +69,7 @@ CLOCK = Quantity(
 )
 
 
-def draw(
-    summary: Summary, points: Sequence[Point], quantity: Quantity, batch: int
-) -> Chart | None:
+def draw(summary: Summary, points: Sequence[Point], quantity: Quantity, batch: int) -> Chart | None:
     """Draw one quantity at one batch; None where no point has it."""
     here = [
         one

@@ -36,7 +36,7 @@ def draw(summary: Summary) -> Chart | None:
     return Chart(
         key="effects", title="Speed-up by condition", summary=_summary(shown),
         width=WIDTH, height=bottom + MARGIN, box=Box(LEFT, RIGHT, TOP, bottom),
-        x_title="candidate over baseline, with its interval (log scale)", y_title="",
+        x_title="candidate over baseline (log scale)", y_title="",
         x_ticks=tuple(Tick(tick.at, f"{tick.text}x") for tick in x.ticks), y_ticks=tuple(ticks),
         marks=tuple(marks), segments=tuple(segments),
     )  # fmt: skip

@@ -58,3 +58,19 @@ def verify(
 
     run_folder, beside = verifying.locate(run_name, results)
     verifying.show(run_folder, beside, documents or [])
+
+
+@app.command()
+def report(
+    run_name: ResultsName = "latest",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write; report.html in the run's folder if not given."),
+    ] = None,
+    results: Root = RESULTS,
+) -> None:
+    """Write the run as one self-contained HTML page, and print its path."""
+    from abtest.cli import results as folders
+    from abtest.cli.report import write_report
+
+    print(write_report(folders.find(run_name, results), out))
