@@ -14,9 +14,11 @@ from abtest.report.neutralise import neutral
 
 WIDTH, HEIGHT = 460.0, 320.0
 BOX = Box(56, 446, 30, 276)
-INSET = 34.0  # between the frame and the outermost depths
+INSET = 46.0  # between the frame and the outermost depths
 LEAST_GAP = 34.0  # between two depths on a linear axis; below, the axis is logarithmic
-BAND = 52.0  # room of all arms at one depth
+BAND = 88.0  # room of all arms at one depth
+STEP, LEAST_STEP = 8.0, 2.5  # between two rounds of a cell
+MARK = 10.0
 CURVE_STEPS = 40
 
 Value = Callable[[Point], float | None]
@@ -61,7 +63,12 @@ def _ms_of_mean_rate(points: Sequence[Point]) -> float | None:
 
 RATE = Quantity("rate", "Rate", "tok/s", _rate, _mean_of(_rate), ratio=True)
 TIME = Quantity(
-    "time", "Time per token", "ms per token", lambda one: one.ms_per_token, _ms_of_mean_rate, True
+    "time",
+    "Time per token",
+    "ms per token",
+    lambda one: one.ms_per_token,
+    _ms_of_mean_rate,
+    linear=True,
 )
 POWER = Quantity("power", "Power", "W", lambda one: one.power_w, _mean_of(lambda one: one.power_w))
 CLOCK = Quantity(
@@ -85,10 +92,11 @@ def draw(summary: Summary, points: Sequence[Point], quantity: Quantity, batch: i
     flags = {cell.cell: cell.flags for cell in summary.cells}
     marks: list[Mark] = []
     segments: list[Segment] = []
+    room = _room(x, len(summary.arms))
     for cell, members in _by_cell(here).items():
         arm = summary.arms.index(cell.arm)
-        middle = x.at(cell.condition.depth) + _shift(x, arm, len(summary.arms))
-        found, bars = _cell(members, quantity, y, (middle, arm), flags.get(cell, ()))
+        middle = x.at(cell.condition.depth) + room * (arm - (len(summary.arms) - 1) / 2)
+        found, bars = _cell(members, quantity, y, (middle, room, arm), flags.get(cell, ()))
         marks += found
         segments += bars
     curves = _slopes(summary, x, y, batch) if quantity.key == TIME.key else ()
@@ -97,7 +105,7 @@ def draw(summary: Summary, points: Sequence[Point], quantity: Quantity, batch: i
     return Chart(
         key=f"{quantity.key}-{batch}",
         title=f"{quantity.title} against depth{of_batch}",
-        summary=_summary(summary, here, quantity),
+        summary=_summary(here, quantity),
         width=WIDTH, height=HEIGHT, box=BOX,
         x_title=axis, y_title=quantity.unit + (" (log scale)" if y.log else ""),
         x_ticks=x.ticks, y_ticks=y.ticks,
@@ -119,12 +127,8 @@ def _least_gap(x: scale.Scale) -> float:
 
 
 def _room(x: scale.Scale, arms: int) -> float:
-    return min(BAND, 0.85 * _least_gap(x)) / max(1, arms)
-
-
-def _shift(x: scale.Scale, arm: int, arms: int) -> float:
     """Give each arm a lane of its own at a depth, so that equal values stay visible."""
-    return _room(x, arms) * (arm - (arms - 1) / 2)
+    return min(BAND, 0.85 * _least_gap(x)) / max(1, arms)
 
 
 def _by_cell(points: Sequence[Point]) -> dict[Cell, list[Point]]:
@@ -138,12 +142,12 @@ def _cell(
     members: Sequence[Point],
     quantity: Quantity,
     y: scale.Scale,
-    place: tuple[float, int],
+    place: tuple[float, float, int],
     flags: Sequence[Flag],
 ) -> tuple[list[Mark], list[Segment]]:
     """Set the rounds of a cell side by side in time order, over the bar of their spread."""
-    middle, arm = place
-    step = min(6.0, 18.0 / len(members))
+    middle, room, arm = place
+    step = min(STEP, max(LEAST_STEP, (room - MARK) / max(1, len(members) - 1)))
     first = middle - step * (len(members) - 1) / 2
     marks, values = [], []
     for number, point in enumerate(members):
@@ -156,8 +160,10 @@ def _cell(
     segments = [Segment(middle, y.at(min(values)), middle, y.at(max(values)), "spread", arm)]
     mean = quantity.mean(members)
     if mean is not None:
-        at = y.at(mean)
-        segments.append(Segment(middle - 11, at, middle + 11, at, "mean", arm))
+        at, reach = y.at(mean), middle - first + MARK
+        segments.append(
+            Segment(round(middle - reach, 1), at, round(middle + reach, 1), at, "mean", arm)
+        )
     return marks, segments
 
 
@@ -189,7 +195,7 @@ def _places(trend: DepthTrend, first_ms: float, x: scale.Scale, y: scale.Scale) 
     )
 
 
-def _summary(summary: Summary, points: Sequence[Point], quantity: Quantity) -> str:
+def _summary(points: Sequence[Point], quantity: Quantity) -> str:
     """Say each cell's mean and range."""
     parts = []
     for cell, members in _by_cell(points).items():

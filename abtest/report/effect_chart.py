@@ -10,12 +10,15 @@ from abtest.report.scale import Tick
 
 WIDTH, ROW, MARGIN = 460.0, 30.0, 40.0
 LEFT, RIGHT, TOP = 120.0, 446.0, 16.0
-OPEN = (Verdict.INCONCLUSIVE, Verdict.INVALID)  # drawn hollow: no claim rests on them
 
 
 def draw(summary: Summary) -> Chart | None:
-    """Draw every effect that has a ratio; None where there is none."""
-    shown = [effect for effect in summary.effects if effect.speedup is not None]
+    """Draw every effect whose ratio may be shown; None where there is none."""
+    shown = [
+        effect
+        for effect in summary.effects
+        if effect.speedup is not None and effect.verdict is not Verdict.INVALID
+    ]
     if not shown:
         return None
     bottom = TOP + ROW * len(shown)
@@ -32,7 +35,9 @@ def draw(summary: Summary) -> Chart | None:
             low, high = x.at(effect.interval.low), x.at(effect.interval.high)
             segments.append(Segment(low, at, high, at, "interval", arm))
         ratio = effect.basis_speedup or effect.speedup or 1.0
-        marks.append(Mark(x.at(ratio), at, arm, _text(effect), hollow=effect.verdict in OPEN))
+        marks.append(
+            Mark(x.at(ratio), at, arm, _text(effect), hollow=effect.verdict is Verdict.INCONCLUSIVE)
+        )
     return Chart(
         key="effects", title="Speed-up by condition", summary=_summary(shown),
         width=WIDTH, height=bottom + MARGIN, box=Box(LEFT, RIGHT, TOP, bottom),

@@ -24,6 +24,8 @@ CLAIMS = (
     Verdict.EQUIVALENT,
 )  # only these put a ratio in large type
 
+TIMES = "\u00d7"  # the multiplication sign
+
 Facts = tuple[tuple[str, str], ...]
 
 
@@ -110,7 +112,7 @@ def _charts(
 
 def _card(effect: Effect, row: EffectRow) -> Card:
     claimed = effect.verdict in CLAIMS and effect.speedup is not None
-    big = figures.ratio(effect.speedup).replace("x", "×") if claimed else effect.verdict.value
+    big = figures.ratio(effect.speedup).replace("x", TIMES) if claimed else effect.verdict.value
     return Card(row, big, claimed)
 
 

@@ -62,7 +62,9 @@ def from_zero(values: Sequence[float], start: float, end: float) -> Scale:
     top = max(values, default=1.0) or 1.0
     step = _step(top / TICKS)
     count = math.ceil(top / step - 1e-9)
-    return Scale(0, count * step, start, end, False, tuple(step * n for n in range(count + 1)))  # noqa: FBT003 - `log`
+    return Scale(
+        0, count * step, start, end, log=False, values=tuple(step * n for n in range(count + 1))
+    )
 
 
 def around(values: Sequence[float], middle: float, start: float, end: float) -> Scale:
@@ -71,7 +73,7 @@ def around(values: Sequence[float], middle: float, start: float, end: float) -> 
     step = _step(reach / 2)
     count = math.ceil(reach / step - 1e-9)
     ticks = tuple(middle + step * n for n in range(-count, count + 1))
-    return Scale(ticks[0], ticks[-1], start, end, False, ticks)  # noqa: FBT003 - `log`
+    return Scale(ticks[0], ticks[-1], start, end, log=False, values=ticks)
 
 
 def rates(values: Sequence[float], start: float, end: float) -> Scale:
@@ -79,7 +81,7 @@ def rates(values: Sequence[float], start: float, end: float) -> Scale:
     if not values or max(values) < WIDE * min(values):
         return from_zero(values, start, end)
     low, high = min(values) / 1.15, max(values) * 1.15
-    return Scale(low, high, start, end, True, _log_ticks(low, high))  # noqa: FBT003 - `log`
+    return Scale(low, high, start, end, log=True, values=_log_ticks(low, high))
 
 
 def ratios(values: Sequence[float], start: float, end: float) -> Scale:
@@ -91,7 +93,7 @@ def ratios(values: Sequence[float], start: float, end: float) -> Scale:
         ticks = [step * n for n in range(first, math.floor(high / step) + 1)]
     else:
         ticks = list(_log_ticks(low, high))
-    return Scale(low, high, start, end, True, tuple(sorted({*ticks, 1.0})))  # noqa: FBT003 - `log`
+    return Scale(low, high, start, end, log=True, values=tuple(sorted({*ticks, 1.0})))
 
 
 def places(values: Sequence[float], start: float, end: float, *, log: bool) -> Scale:
