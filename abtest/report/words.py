@@ -16,7 +16,7 @@ def seconds(value: float) -> str:
     >>> seconds(2.10449), seconds(0.09512)
     ('2.104 s', '0.0951 s')
     """
-    return f"{figures.significant(value, 4 if value >= 1 else 3)} s"
+    return f"{figures.significant(value)} s"
 
 
 def amount(value: float | None, unit: str) -> str:
