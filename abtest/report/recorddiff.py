@@ -1,12 +1,14 @@
 """What differs between two records: what should be the same first, then what was measured."""
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from abtest.model.trial import TrialRecord
 from abtest.report.neutralise import neutral
 
 NONE = "-"
+_MEMBER = re.compile(r"#\d+")  # a member of a list in a path, by its number
 WIDTH = 60  # of a value; a longer one goes on its own line
 PLACE = (
     "trial",
@@ -65,19 +67,17 @@ def _rows(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _differing(left: TrialRecord, right: TrialRecord) -> Iterator[tuple[str, str, str]]:
+    """Give each difference once: where all members of a list differ in the same way, as `list.*`."""
     one, other = dict(_flat("", left)), dict(_flat("", right))
+    found: dict[tuple[str, str, str], list[str]] = {}
     for name in dict.fromkeys([*one, *other]):
-        if one.get(name, NONE) != other.get(name, NONE) and not _is_noise(name):
-            yield neutral(name), neutral(one.get(name, NONE)), neutral(other.get(name, NONE))
-
-
-def _is_noise(name: str) -> bool:
-    parts = name.split(".")
-    return any(
-        len(parts) == len(pattern)
-        and all(p in ("*", part) for p, part in zip(pattern, parts, strict=True))
-        for pattern in (one.split(".") for one in NEVER_EQUAL)
-    )
+        values = one.get(name, NONE), other.get(name, NONE)
+        general = _MEMBER.sub("*", name)
+        if values[0] != values[1] and general not in NEVER_EQUAL:
+            found.setdefault((general, *values), []).append(name)
+    for (general, was, now), names in found.items():
+        shown = general if len(names) > 1 else names[0].replace("#", "")
+        yield neutral(shown), neutral(was), neutral(now)
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
@@ -88,8 +88,14 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
     elif isinstance(value, Mapping):
         inner = [(str(key), one) for key, one in value.items()]
     elif isinstance(value, list | tuple):
-        inner = [(str(number), one) for number, one in enumerate(value, start=1)]
+        inner = [(f"#{number}", one) for number, one in enumerate(value, start=1)]
     for key, one in inner:
         yield from _flat(f"{name}.{key}" if name else key, one)
     if not inner:
-        yield name, NONE if value is None or value in ((), [], {}) else str(value)
+        yield name, _leaf(value)
+
+
+def _leaf(value: object) -> str:
+    if value is None or value in ((), [], {}):
+        return NONE
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
