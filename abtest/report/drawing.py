@@ -23,11 +23,6 @@ class Mark:
     hollow: bool = False
     small: bool = False
 
-    @property
-    def spoken(self) -> str:
-        """The text in one sentence, for screen readers."""
-        return "; ".join(self.text)
-
 
 @dataclass(frozen=True, slots=True)
 class Segment:

@@ -48,6 +48,7 @@
     for (const mark of marks) {
       const title = mark.querySelector("title");
       mark.words = title.textContent.split("\n");
+      mark.setAttribute("aria-label", mark.words.join("; "));
       title.remove(); // else the browser's own tip would stand over ours
       mark.addEventListener("focus", () => show(mark));
       mark.addEventListener("blur", hide);
