@@ -1,10 +1,10 @@
 """`abtest report`: the run as one HTML page, written beside its ledger."""
 
-import os
 import shlex
 from pathlib import Path
 
 from abtest.cli import results
+from abtest.cli.export import command_of
 from abtest.cli.summary import summary_of
 from abtest.errors import UsageError
 from abtest.ledger import store
@@ -41,7 +41,8 @@ def _provenance(run: results.RunFile, folder: Path) -> Provenance:
         ("The image", _image_facts(run)),
         *((f"Arm {name}", _arm_facts(run, name)) for name in run.arms),
     )
-    return Provenance(groups, _command(run, folder))
+    command = command_of(run, folder)
+    return Provenance(groups, None if command is None else shlex.join(command))
 
 
 def _run_facts(run: results.RunFile) -> Facts:
@@ -78,16 +79,3 @@ def _short(value: object) -> str:
     if isinstance(value, list):
         return "; ".join(map(_short, value))
     return str(value)
-
-
-def _command(run: results.RunFile, folder: Path) -> str | None:
-    """Give the command of a run like this one, as seen from here; imported figures have none."""
-    if run.isolation not in ("docker", "process", "simulated"):
-        return None
-    depths = dict.fromkeys(condition.depth for condition in run.conditions)
-    where = ["--simulate"] if run.isolation == "simulated" else ["--runtime", run.isolation]
-    experiment = os.path.relpath(folder / run.experiment_path)
-    return shlex.join(
-        ["abtest", "run", experiment, "--arms", ",".join(run.arms), "--depths", ",".join(map(str, depths)),
-         "--rounds", str(run.rounds), *where]
-    )  # fmt: skip

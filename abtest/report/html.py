@@ -12,10 +12,11 @@ import jinja2
 from abtest.model.point import Point
 from abtest.model.result import Effect, Summary, Verdict
 from abtest.model.trial import TrialRecord
-from abtest.report import cell_charts, depth_charts, effect_chart, figures, notes
+from abtest.report import cell_charts, depth_charts, effect_chart, figures, notes, origin
 from abtest.report.depth_charts import CLOCK, POWER, RATE, TIME
 from abtest.report.drawing import Chart, Mark
 from abtest.report.neutralise import neutral
+from abtest.report.origin import Origin
 from abtest.report.view import EffectRow, view
 
 CLAIMS = (
@@ -94,6 +95,10 @@ def render(
         cells=cell_charts.draw(summary, points),
         notes=notes.grouped(summary),
         trials=[_trial_row(record) for record in records],
+        facts=[
+            (neutral(name), neutral(text))
+            for name, text in origin.rows(summary, shown, records, Origin((), None))
+        ],
         provenance=_neutral(provenance),
     )  # fmt: skip
 
