@@ -1,7 +1,7 @@
 # Every target makes .venv by itself. Recipes are silent: stdout is the result.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help ab rerun summary pr verify doctor test check format bench schema clean
+.PHONY: help ab rerun summary pr report verify doctor test check format bench schema clean
 
 EXPERIMENT ?= arms/reference
 RESULTS ?= latest
@@ -46,6 +46,9 @@ pr: $(STAMP) ## Print the comment for a pull request: make pr [RESULTS=latest] >
 
 verify: $(STAMP) ## Audit a run and recompute quoted figures: make verify [RESULTS=latest] [FILES='a.md b.md']
 	$(ABTEST) verify '$(RESULTS)' $(FILES)
+
+report: $(STAMP) ## Write one HTML page of a run and print its path: make report [RESULTS=latest]
+	$(ABTEST) report '$(RESULTS)'
 
 doctor: $(STAMP) ## Tell what this machine lacks
 	$(ABTEST) doctor

@@ -74,10 +74,14 @@ def root(
         raise typer.Exit
 
 
-def session_options(*, simulate: bool, log_json: bool, allow_host_access: bool) -> "Options":
+def session_options(
+    *, simulate: bool, log_json: bool, allow_host_access: bool, budget: str | None = None
+) -> "Options":
+    from abtest.cli.budget import seconds_of
     from abtest.cli.session import Options
 
-    return Options(simulate, log_json, allow_host_access)
+    budget_s = None if budget is None else seconds_of(budget)
+    return Options(simulate, log_json, allow_host_access, budget_s)
 
 
 def show(folder: Path, form: FormatName, rounds: str | None) -> None:

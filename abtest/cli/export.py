@@ -28,7 +28,7 @@ def show_pull_request(run_folder: Path, floor_folder: Path | None) -> None:
 
     summary, run = summary_of(run_folder)
     floor = None if floor_folder is None else _floor(floor_folder)
-    origin = Origin(_facts(run), _command(run, run_folder), floor)
+    origin = Origin(_facts(run), command_of(run, run_folder), floor)
     print(pullrequest.render(summary, store.read(run_folder).standing, origin), end="")
     need_comparison(summary)
 
@@ -78,7 +78,7 @@ def _arm(facts: Mapping[str, Any]) -> str:
     return "; ".join(parts) or "as the image has it"
 
 
-def _command(run: results.RunFile, folder: Path) -> tuple[str, ...] | None:
+def command_of(run: results.RunFile, folder: Path) -> tuple[str, ...] | None:
     """Give the arguments of a run like this one, with the experiment's path as seen from here."""
     if run.isolation == "imported":
         return None

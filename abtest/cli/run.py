@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from abtest.cli import results
@@ -144,7 +144,7 @@ def _choice_of(run: results.RunFile, choice: Choice) -> Choice:
 
 def _same_kind(run: results.RunFile, options: Options) -> Options:
     simulated = run.isolation == "simulated"
-    return Options(simulated, options.log_json, options.allow_host_access)
+    return replace(options, simulate=simulated)
 
 
 def _checked(ready: Session, run: results.RunFile, run_folder: Path) -> store.Contents:

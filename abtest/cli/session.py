@@ -4,9 +4,11 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from abtest.cli import sitting
+from abtest.cli.budget import tell_budget
 from abtest.cli.clock import RealClock
 from abtest.cli.progress import listening
 from abtest.cli.results import RunFile, describe, host_name
@@ -31,6 +33,7 @@ class Options:
     simulate: bool = False
     log_json: bool = False
     allow_host_access: bool = False
+    budget_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,26 @@ class Session:
         )
 
     def run(self, plan: tuple[PlannedTrial, ...], earlier: tuple[TrialRecord, ...] = ()) -> bool:
-        """Run a plan into the ledger; True when all of it was run."""
-        with listening(as_json=self.options.log_json) as listener:
-            ports = Ports(self.runtime, RealClock(), listener)
-            return run_campaign(self.setup, plan, self.ledger, ports, earlier)
+        """Run a plan into the ledger; True when all of it was run, False when the time budget ended it."""
+        clock = RealClock()
+        with (
+            listening(as_json=self.options.log_json) as listener,
+            sitting.sitting(self.ledger.folder, plan, clock) as ending,
+        ):
+            ports = Ports(self.runtime, clock, listener)
+            whole = run_campaign(self._in_budget(), plan, self.ledger, ports, earlier)
+            ending.how = sitting.FINISHED if whole else sitting.BUDGET
+        if not whole:
+            tell_budget(self.ledger.folder)
+        return whole
+
+    def _in_budget(self) -> Setup:
+        """Put the command line's budget in the place of the experiment's own, which it overrules."""
+        if self.options.budget_s is None:
+            return self.setup
+        experiment = self.setup.experiment
+        limits = experiment.limits.model_copy(update={"total_s": self.options.budget_s})
+        return replace(self.setup, experiment=experiment.model_copy(update={"limits": limits}))
 
 
 @contextmanager

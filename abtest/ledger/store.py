@@ -192,6 +192,23 @@ def is_free(folder: Path) -> bool:
     return True
 
 
+def is_held(folder: Path) -> bool:
+    """Tell whether a live run holds this folder, by looking only: no file is made or opened for writing."""
+    import fcntl  # noqa: PLC0415 - tables are read on systems without it too
+
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def write_json(path: Path, body: object) -> None:
     """Create a file atomically: a temporary name, fsync, rename."""
     write_text(path, json.dumps(body, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

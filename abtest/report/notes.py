@@ -1,6 +1,7 @@
 """What stands below the tables: the meaning of each flag that fired, and what the rounds cannot claim."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from abtest.model.flag import Flag
 from abtest.model.result import Summary
@@ -36,19 +37,41 @@ def _order_effects(summary: Summary) -> Iterator[str]:
         yield neutral(f"Order effect, change of a rate per later slot: {', '.join(parts)}.")
 
 
-def of_flags(summary: Summary) -> tuple[str, ...]:
-    """Give one line per flag name: where it fired with which figures, why it matters, what to do."""
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One flag name, everything that fired under it, and what to do.
+
+    Args:
+        fired: (places, figures): the cells or conditions that share the same figures.
+    """
+
+    name: str
+    fired: tuple[tuple[str, str], ...]
+    why: str
+    remedy: str
+
+
+def grouped(summary: Summary) -> tuple[Note, ...]:
+    """Gather the flags by name, in the order in which they bear on the result."""
     fired: dict[str, list[Flag]] = {}
     for flag in _all(summary):
         fired.setdefault(flag.name, []).append(flag)
-    lines = []
+    found = []
     for name, flags in fired.items():
         places: dict[str, dict[str, None]] = {}
         for flag in flags:
             places.setdefault(flag.figures, {})[flag.where] = None
-        where = "; ".join(f"{', '.join(at)}: {figures}" for figures, at in places.items())
-        lines.append(neutral(f"{name} - {where}. {flags[0].why} {flags[0].remedy}"))
-    return tuple(lines)
+        pairs = tuple((neutral(", ".join(at)), neutral(what)) for what, at in places.items())
+        found.append(Note(neutral(name), pairs, neutral(flags[0].why), neutral(flags[0].remedy)))
+    return tuple(found)
+
+
+def of_flags(summary: Summary) -> tuple[str, ...]:
+    """Give one line per flag name: where it fired with which figures, why it matters, what to do."""
+    return tuple(
+        f"{one.name} - {'; '.join(f'{places}: {figures}' for places, figures in one.fired)}. {one.why} {one.remedy}"
+        for one in grouped(summary)
+    )
 
 
 def _all(summary: Summary) -> Iterator[Flag]:

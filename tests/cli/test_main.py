@@ -125,7 +125,7 @@ def test_help_imports_nothing_heavy() -> None:
     """Help must answer at once: the libraries that take long are imported where they are used."""
     code = (
         "import sys; from abtest.cli.main import main; main(['--help']); "
-        "print([m for m in ('docker', 'scipy', 'numpy', 'pandas', 'pydantic', 'structlog', 'yaml') if m in sys.modules])"
+        "print([m for m in ('docker', 'jinja2', 'scipy', 'numpy', 'pandas', 'pydantic', 'structlog', 'yaml') if m in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.splitlines()[-1] == "[]"

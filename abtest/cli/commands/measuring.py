@@ -41,6 +41,12 @@ def run(
     simulate: Annotated[
         bool, typer.Option("--simulate", help="A machine with a known truth; nothing is measured.")
     ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Stop after the block in which this much time is used up, such as 6h, 90m or 1h30m."
+        ),
+    ] = None,
     results: Root = RESULTS,
     log_json: LogJson = False,
     allow_host_access: HostAccess = False,
@@ -61,7 +67,7 @@ def run(
         print(dry_run_text(narrowed, commands.full_plan(narrowed), results), end="")
         return
     options = session_options(
-        simulate=simulate, log_json=log_json, allow_host_access=allow_host_access
+        simulate=simulate, log_json=log_json, allow_host_access=allow_host_access, budget=budget
     )
     need_linux()
     if resume is None:

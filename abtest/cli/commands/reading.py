@@ -58,3 +58,43 @@ def verify(
 
     run_folder, beside = verifying.locate(run_name, results)
     verifying.show(run_folder, beside, documents or [])
+
+
+@app.command()
+def report(
+    run_name: ResultsName = "latest",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write; report.html in the run's folder if not given."),
+    ] = None,
+    results: Root = RESULTS,
+) -> None:
+    """Write the run as one self-contained HTML page, and print its path."""
+    from abtest.cli import results as folders
+    from abtest.cli.report import write_report
+
+    print(write_report(folders.find(run_name, results), out))
+
+
+@app.command()
+def status(run_name: ResultsName = "latest", results: Root = RESULTS) -> None:
+    """Tell how far a run is, whether it still runs, and what has fired so far."""
+    from abtest.cli import results as folders
+    from abtest.cli.clock import RealClock
+    from abtest.cli.status import status_text
+
+    print(status_text(folders.find(run_name, results), RealClock().utc()), end="")
+
+
+@app.command()
+def diff(
+    run_name: ResultsName,
+    left: Annotated[str, typer.Argument(help="A trial, such as r01-8192-s1-stock.")],
+    right: Annotated[str, typer.Argument(help="The trial to hold against it.")],
+    results: Root = RESULTS,
+) -> None:
+    """Tell what differs between the records of two trials."""
+    from abtest.cli import results as folders
+    from abtest.cli.diff import diff_text
+
+    print(diff_text(folders.find(run_name, results), left, right), end="")
