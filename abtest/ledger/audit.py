@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from abtest.ledger import store
-from abtest.ledger.store import Contents
+from abtest.ledger.store import TRIALS, Contents
 from abtest.model.names import Condition
 from abtest.model.trial import TrialRecord
 
-TRIALS = "trials"
 REPORT = "trial.json"  # what the probe said; a record's pairs are copied from it
 UNMEASURED = frozenset({"simulated", "imported"})  # nothing ran here, so nothing could be proved
 

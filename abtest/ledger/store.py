@@ -19,6 +19,7 @@ LEDGER = "ledger.jsonl"
 RUN = "run.json"
 EXPERIMENT = "experiment.yaml"
 LOCK = "lock"
+TRIALS = "trials"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class Store:
         """
         for attempt in range(1, 10_000):
             trial = name if attempt == 1 else f"{name}.{attempt}"
-            path = self.folder.resolve() / "trials" / trial
+            path = self.folder.resolve() / TRIALS / trial
             try:
                 path.mkdir(parents=True)
             except FileExistsError:
@@ -164,7 +165,9 @@ def locked(folder: Path, clock: Clock) -> Iterator[Store]:
 
     Raises:
         LockedError: another run holds it.
+        UsageError: it is another user's, or a link stands where a file of ours should.
     """
+    _refuse_foreign(folder)
     lock = FileLock(folder / LOCK, timeout=0)
     try:
         lock.acquire()
@@ -177,6 +180,25 @@ def locked(folder: Path, clock: Clock) -> Iterator[Store]:
         yield Store(folder, clock)
     finally:
         lock.release()
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Write only where nobody else can lead the writing astray.
+
+    Raises:
+        UsageError: names the place.
+    """
+    if folder.stat().st_uid != os.geteuid():
+        raise UsageError(
+            f"{folder} belongs to another user (number {folder.stat().st_uid})",
+            remedy="Go on as that user, or start a run of your own.",
+        )
+    for name in (LEDGER, RUN, LOCK, TRIALS):
+        if (folder / name).is_symlink():
+            raise UsageError(
+                f"{folder / name} is a link: what is written there would land elsewhere",
+                remedy="Put the file itself there, or start a run of your own.",
+            )
 
 
 def is_free(folder: Path) -> bool:

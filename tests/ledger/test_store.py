@@ -166,12 +166,10 @@ def test_two_writers_on_one_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path: Path) -> None:
-    (tmp_path / store.LEDGER).symlink_to("/dev/full")
-    with (
-        store.locked(tmp_path, StillClock()) as ledger,
-        pytest.raises(InfrastructureError, match="cannot be written"),
-    ):
-        ledger.append(RECORD)
+    with store.locked(tmp_path, StillClock()) as ledger:
+        (tmp_path / store.LEDGER).symlink_to("/dev/full")
+        with pytest.raises(InfrastructureError, match="cannot be written"):
+            ledger.append(RECORD)
 
 
 def test_each_attempt_at_a_trial_gets_a_folder_of_its_own(tmp_path: Path) -> None:
@@ -179,3 +177,31 @@ def test_each_attempt_at_a_trial_gets_a_folder_of_its_own(tmp_path: Path) -> Non
     first, second = ledger.open_trial("r01"), ledger.open_trial("r01")
     assert (first[0], second[0]) == ("r01", "r01.2")
     assert all(Path(path).is_dir() and not any(Path(path).iterdir()) for _, path in (first, second))
+
+
+@pytest.mark.parametrize("name", ["ledger.jsonl", "run.json", "lock", "trials"])
+def test_a_link_in_the_run_folder_is_not_written_through(tmp_path: Path, name: str) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    run.mkdir()
+    (run / name).symlink_to(elsewhere)
+    with pytest.raises(UsageError, match="is a link") as caught, store.locked(run, StillClock()):
+        pass
+    assert caught.value.exit_code == 2
+    assert not elsewhere.exists()
+
+
+def test_another_users_run_is_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(UsageError, match="another user"), store.locked(tmp_path, StillClock()):
+        pass
+    assert not (tmp_path / "lock").exists()
+
+
+def test_a_results_folder_may_be_a_link(tmp_path: Path) -> None:
+    """People keep results on another disk."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with store.locked(tmp_path / "link", StillClock()):
+        assert (tmp_path / "real" / "lock").exists()
