@@ -10,6 +10,7 @@ DEPTHS ?=
 ROUNDS ?=
 RUNTIME ?=
 CELL ?=
+IMAGE ?=
 FILES ?=
 PYTHON ?= python3
 
@@ -73,8 +74,8 @@ schema: $(STAMP) ## Write the JSON schemas of experiment files and of summaries
 	$(ABTEST) schema > docs/experiment.schema.json
 	$(ABTEST) schema summary > docs/summary.schema.json
 
-bench: $(STAMP) ## Print overheads, side by side in one run
-	$(BIN)/python tools/bench.py
+bench: $(STAMP) ## Print overheads, side by side in one run [IMAGE=..]
+	$(BIN)/python tools/bench.py $(IMAGE)
 
 clean: ## Remove what make made (results stay)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

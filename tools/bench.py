@@ -10,15 +10,19 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from abtest.errors import InfrastructureError
 from abtest.ledger import store
 from abtest.model.sandbox import ContainerOptions, ImageFacts, ImageRequest, SandboxRequest
 from abtest.ports import Runtime
 from abtest.runtimes import choose
-from abtest.runtimes.docker import host_image
+from abtest.runtimes.docker import copy_in, host_image
+from abtest.runtimes.docker.engine import Engine, connect
+from abtest.runtimes.docker.image import resolve
 
 REPEATS = 15
+IMAGE_REPEATS = 7
 
 
 def timed_s(call: Callable[[], object]) -> float:
@@ -51,7 +55,7 @@ def empty_trial(runtime: Runtime, image: ImageFacts, folder: Path) -> Callable[[
         out.mkdir()
         body = {"schema": 1, "mode": "survey", "targets": [], "nonce": None, "die_with_stdin": True}
         request = SandboxRequest(
-            folder.name, trial, str(out), image, (), (), body, {}, {}, ContainerOptions()
+            folder.name, trial, "", str(out), image, (), (), body, {}, {}, ContainerOptions()
         )
         with runtime.open(request) as sandbox:
             sandbox.start()
@@ -65,7 +69,7 @@ def empty_trial(runtime: Runtime, image: ImageFacts, folder: Path) -> Callable[[
 
 def bare_docker(image_id: str) -> Callable[[], object]:
     """`docker run` of the same image with the same folders, and nothing of ours."""
-    binds = host_image.binds(ImageRequest("host", "", None, (), ()))
+    binds = host_image.binds(None, ())
     mounts = [part for path in binds for part in ("-v", f"{path}:{path}:ro")]
     command = [
         "docker",
@@ -104,6 +108,50 @@ def bench_runtime(kind: str, folder: Path) -> None:
             )
 
 
+def bench_image(name: str) -> None:
+    """Print what each step of a trial on a large image costs, medians of a few containers made in turn."""
+    with connect() as engine:
+        image = resolve(engine, ImageRequest("ref", name, None, (), ()))
+        parts: dict[str, list[float]] = {}
+        for _ in range(IMAGE_REPEATS):
+            _one_container(engine, image.id, parts)
+        size_gb = engine.client.api.inspect_image(image.id)["Size"] / 1e9
+    print(f"image {name}, {size_gb:.2f} GB, medians of {IMAGE_REPEATS}:")
+    for part, times_s in parts.items():
+        print(f"  {part:<56} {statistics.median(times_s) * 1000:8.1f} ms")
+
+
+def _one_container(engine: Engine, image_id: str, parts: dict[str, list[float]]) -> None:
+    """Go through the steps by which a file is swapped, with a file that every Linux image has."""
+
+    def step(part: str, call: Callable[[], object]) -> None:
+        parts.setdefault(part, []).append(timed_s(call))
+
+    made: list[Any] = []
+    arguments = {
+        "image": image_id,
+        "entrypoint": ["/bin/true"],
+        "command": [],
+        "network_mode": "none",
+    }
+    step("create", lambda: made.append(engine.client.containers.create(**arguments)))
+    container = made[0]
+    try:
+        like = copy_in.Original(0o644, 0, 0)
+        data = copy_in.archive([("/etc/passwd", b"root:x:0:0::/:/bin/sh\n", like)], time.time())
+        upper = (container.attrs["GraphDriver"]["Data"] or {}).get("UpperDir")
+        step("put the file", lambda: container.put_archive("/", data))
+        step(
+            "what changed, from the container's own layer",
+            lambda: copy_in.changes(container, upper),
+        )
+        step("what changed, asked of the engine", lambda: copy_in.changes(container, None))
+        step("start", container.start)
+        step("wait for its end", container.wait)
+    finally:
+        step("remove", lambda: container.remove(force=True))
+
+
 def main() -> None:
     print(
         f"{'medians of ' + str(REPEATS) + ', taken in turn':<58} {'ours':>11}  {'bare':>11}  ratio"
@@ -114,6 +162,10 @@ def main() -> None:
         except InfrastructureError as error:
             print(f"docker: not measured: {error.what}")
         bench_runtime("process", Path(folder) / "process")
+        if len(sys.argv) > 1:
+            bench_image(sys.argv[1])
+        else:
+            print("large image: not measured: name one that is here, make bench IMAGE=..")
         command = [sys.executable, "-m", "abtest", "--help"]
         bare = [sys.executable, "-c", "pass"]
         side_by_side(
