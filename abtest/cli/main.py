@@ -1,6 +1,7 @@
 """The command line: arguments in, one exit code out."""
 
 import contextlib
+import errno
 import signal
 import sys
 import threading
@@ -13,7 +14,22 @@ import typer
 
 from abtest.cli.app import app, visible
 from abtest.cli.commands import machine, measuring, reading  # noqa: F401 - registers the commands
-from abtest.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, AbtestError
+from abtest.errors import (
+    EXIT_INTERNAL,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    AbtestError,
+    InfrastructureError,
+)
+
+DISK = {  # what a file system may say at any write, wherever it is made
+    errno.ENOSPC: "Free some space, then use --resume.",
+    errno.EDQUOT: "Free some space or raise the quota, then use --resume.",
+    errno.EROFS: "Make the results folder writable, then use --resume.",
+    errno.EACCES: "Look at the owner and the mode of that file, then use --resume.",
+    errno.EIO: "Look at the disk and the system's log, then use --resume.",
+}
 
 
 class InterruptedRunError(BaseException):
@@ -70,6 +86,9 @@ def _exit_code(error: BaseException) -> int:
         case BrokenPipeError():
             sys.stderr.close()  # the reader went away: nothing more can be said
             return EXIT_OK
+        case OSError(errno=number) if number in DISK:
+            _complain(InfrastructureError(f"the disk failed us: {error}", remedy=DISK[number]))
+            return InfrastructureError.exit_code
         case _:
             return _report_bug(error)
 

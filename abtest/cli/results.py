@@ -3,6 +3,7 @@
 import os
 import platform
 import random
+import shutil
 import string
 import sys
 from collections.abc import Mapping
@@ -46,11 +47,18 @@ def find(name: str, root: Path) -> Path:
 
 def point_latest(folder: Path) -> None:
     """Let `results/latest` point to this run, in one step."""
-    link = folder.parent / LATEST
-    temporary = folder.parent / f".{LATEST}.{os.getpid()}"
+    temporary = folder / f".{LATEST}.{os.getpid()}"  # in the run's own folder, which is swept
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(folder.name)
-    temporary.replace(link)
+    temporary.replace(folder.parent / LATEST)
+
+
+def remove_unborn(root: Path) -> None:
+    """Remove folders of runs that were killed before they came to a run; those of live ones are never touched."""
+    for work in root.glob("*/.work"):  # it is made by the holder of the lock, after taking it
+        folder = work.parent
+        if not (folder / store.RUN).exists() and store.is_free(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

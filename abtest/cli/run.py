@@ -11,6 +11,7 @@ from abtest.cli.clock import RealClock
 from abtest.cli.session import Options, Session, session
 from abtest.errors import LedgerError, UsageError
 from abtest.ledger import store
+from abtest.ledger.audit import sidecars
 from abtest.model.names import Cell
 from abtest.model.trial import PlannedTrial
 from abtest.plan import make_plan, seed_of, without
@@ -47,6 +48,15 @@ def chosen(path: Path, choice: Choice, *, simulate: bool) -> tuple[Experiment, P
     return experiment, folder, path / "experiment.yaml" if path.is_dir() else path
 
 
+def _text_of(path: Path) -> str:
+    """Read the experiment's file; one that cannot be read is told by the loader."""
+    file = path / "experiment.yaml" if path.is_dir() else path
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 def full_plan(experiment: Experiment) -> tuple[PlannedTrial, ...]:
     """Plan a whole run of an experiment."""
     return make_plan(
@@ -59,14 +69,18 @@ def full_plan(experiment: Experiment) -> tuple[PlannedTrial, ...]:
 
 def start(path: Path, choice: Choice, root: Path, options: Options) -> Path:
     """Run an experiment from its beginning; returns the run's folder."""
+    text = _text_of(path)
     experiment, folder, file = chosen(path, choice, simulate=options.simulate)
+    if text != _text_of(path):  # the copy beside the ledger must be the text that was read
+        raise UsageError(f"{file} was edited while it was read", remedy="Start again.")
     run_folder = root / results.new_name(experiment.name, RealClock())
+    results.remove_unborn(root)
     _make_folder(run_folder)
     try:
         with session(experiment, folder, run_folder, options) as ready:
-            store.write_text(run_folder / store.EXPERIMENT, file.read_text(encoding="utf-8"))
+            store.write_text(run_folder / store.EXPERIMENT, text)
+            (run_folder / store.LEDGER).touch()  # before run.json: a run that is one has a ledger
             results.write_run(run_folder, ready.describe(file))
-            (run_folder / store.LEDGER).touch()
             results.point_latest(run_folder)
             ready.run(full_plan(experiment))
     finally:
@@ -87,7 +101,7 @@ def resume(path: Path, choice: Choice, run_folder: Path, options: Options) -> Pa
     wanted = _choice_of(run, choice)
     experiment, folder, _ = chosen(path, wanted, simulate=options.simulate)
     with session(experiment, folder, run_folder, options) as ready:
-        contents = _checked(ready, run, run_folder)
+        contents = _checked(ready, run)
         arms = tuple(experiment.arms)
         state = progress(contents.standing, arms)
         for trial in state.leftover:
@@ -111,7 +125,7 @@ def rerun(run_folder: Path, cell: Cell, rounds: int, options: Options) -> Path:
             remedy="Give an even number, or set `allow_unbalanced: true` in the experiment.",
         )
     with session(experiment, folder, run_folder, options) as ready:
-        contents = _checked(ready, run, run_folder)
+        contents = _checked(ready, run)
         first = last_round(contents.standing, cell.condition) + 1
         plan = make_plan(
             tuple(experiment.arms),
@@ -147,16 +161,19 @@ def _same_kind(run: results.RunFile, options: Options) -> Options:
     return replace(options, simulate=simulated)
 
 
-def _checked(ready: Session, run: results.RunFile, run_folder: Path) -> store.Contents:
-    """Prove that the run can be continued: same parts, readable ledger; mend a torn tail."""
-    check_same(run.parts, ready.setup.parts)
+def _checked(ready: Session, run: results.RunFile) -> store.Contents:
+    """Prove that the run can be continued: same parts, sound ledger, sidecars as recorded; mend a torn tail."""
+    conditions = {"experiment: depths and batches": str(ready.setup.experiment.conditions)}
+    check_same(
+        {**run.parts, "experiment: depths and batches": str(run.conditions)},
+        {**ready.setup.parts, **conditions},
+    )
+    run_folder = ready.ledger.folder
     contents = store.read(run_folder)
-    if contents.faults:
-        raise LedgerError(
-            f"{run_folder / store.LEDGER}: {contents.faults[0]}"
-            + (f" (and {len(contents.faults) - 1} more)" if len(contents.faults) > 1 else ""),
-            remedy="Restore the ledger from a copy, or start a new run; nothing was changed.",
-        )
+    _refuse_if(
+        [f"{run_folder / store.LEDGER}: {text}" for text in (*contents.faults, *contents.altered)]
+    )
+    _refuse_if([*sidecars(run_folder, contents.standing)])
     foreign = [
         record.trial for record in contents.records if record.spec_sha256 != ready.setup.spec_sha256
     ]
@@ -168,6 +185,15 @@ def _checked(ready: Session, run: results.RunFile, run_folder: Path) -> store.Co
     if contents.torn is not None:
         ready.ledger.mend_tail()
     return contents
+
+
+def _refuse_if(found: Sequence[str]) -> None:
+    """Refuse to go on with a run that is not as it was written."""
+    if found:
+        raise LedgerError(
+            found[0] + (f" (and {len(found) - 1} more)" if len(found) > 1 else ""),
+            remedy="Restore it from a copy, or start a new run; nothing was changed.",
+        )
 
 
 def _check_cell(run: results.RunFile, cell: Cell) -> None:

@@ -93,7 +93,9 @@ def session(
     """
     with ExitStack() as stack:
         ledger = stack.enter_context(store.locked(run_folder, RealClock()))
+        store.sweep(run_folder)
         work = run_folder / ".work"
+        shutil.rmtree(work, ignore_errors=True)  # of a session that was killed
         stack.callback(shutil.rmtree, work, ignore_errors=True)
         work.mkdir(exist_ok=True)
         staged = run_folder / STAGED

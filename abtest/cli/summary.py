@@ -32,7 +32,7 @@ def summary_of(
         declared=run.declared(),
         rounds=rounds,
     )
-    for fault in contents.faults:
+    for fault in (*contents.faults, *contents.altered):
         print(f"warning: {run_folder / store.LEDGER}: {fault}", file=sys.stderr)
     if contents.torn is not None:
         print(

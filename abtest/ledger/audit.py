@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +33,13 @@ def audit(folder: Path, proved: Callable[[TrialRecord], bool]) -> tuple[str, ...
         *_doubles(contents),
         *_strangers(run, contents),
         *_blocks(run, contents.standing),
-        *(text for one in contents.records for text in _sidecars(folder / TRIALS, one)),
+        *sidecars(folder, contents.records),
         *(text for one in contents.standing for text in _identity(run, one, proved)),
     )
 
 
 def _lines(contents: Contents) -> Iterator[str]:
-    yield from (f"{store.LEDGER}: {fault}" for fault in contents.faults)
+    yield from (f"{store.LEDGER}: {fault}" for fault in (*contents.faults, *contents.altered))
     if contents.torn is not None:
         yield f"{store.LEDGER}: the last line is torn: {contents.torn[:80]!r}"
 
@@ -79,6 +79,11 @@ def _blocks(run: Mapping[str, Any], standing: Sequence[TrialRecord]) -> Iterator
     for (condition, number), present in sorted(blocks.items()):
         if missing := sorted(arms - present):
             yield f"block {condition} round {number}: no counted trial of {', '.join(missing)}"
+
+
+def sidecars(folder: Path, records: Iterable[TrialRecord]) -> Iterator[str]:
+    """Find files beside the ledger that are not those which were recorded."""
+    return (text for one in records for text in _sidecars(folder / TRIALS, one))
 
 
 def _sidecars(trials: Path, one: TrialRecord) -> Iterator[str]:

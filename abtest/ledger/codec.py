@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import re
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +18,7 @@ from abtest.model.trial import (
 )
 
 SCHEMA = 1
+CHECKSUM = re.compile(r',"crc32":"([0-9a-f]{8})"\}$')  # the last key of a line, over all before it
 
 
 class AlienLineError(ValueError):
@@ -41,7 +44,14 @@ def encode_note(text: str, at: str) -> str:
 
 
 def _line(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)[:-1]
+    return f'{text},"crc32":"{zlib.crc32(text.encode()):08x}"}}\n'
+
+
+def is_altered(line: str) -> bool:
+    """Tell whether a line is not the one that was written; older lines carry no checksum, and cannot tell."""
+    found = CHECKSUM.search(line, max(0, len(line) - 24))
+    return found is not None and zlib.crc32(line[: found.start()].encode()) != int(found[1], 16)
 
 
 def _plain(value: object) -> object:

@@ -1,5 +1,6 @@
 """One run's folder: locked by one writer, appended to with fsync, read with its faults reported."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ class Contents:
         notes: remarks of earlier runs.
         faults: unreadable lines, each with its number.
         torn: the unfinished last line, None if the file ends well.
+        altered: lines that are read and counted, but are not as they were written.
     """
 
     records: tuple[TrialRecord, ...]
@@ -39,6 +41,7 @@ class Contents:
     notes: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     torn: str | None = None
+    altered: tuple[str, ...] = ()
 
     @property
     def standing(self) -> tuple[TrialRecord, ...]:
@@ -59,8 +62,8 @@ def read(folder: Path) -> Contents:
         raise UsageError(
             f"{folder} holds no ledger: {error}", remedy="Name a folder below results/."
         ) from error
-    lines = raw.decode("utf-8", errors="replace").split("\n")
-    tail = lines.pop()
+    lines = raw.split(b"\n")
+    tail = lines.pop().decode("utf-8", errors="replace")
     reader = _Reader()
     for number, line in enumerate(lines, start=1):
         reader.take(number, line)
@@ -70,6 +73,7 @@ def read(folder: Path) -> Contents:
         tuple(reader.notes),
         tuple(reader.faults),
         tail or None,
+        tuple(reader.altered),
     )
 
 
@@ -79,10 +83,14 @@ class _Reader:
     superseded: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    altered: list[str] = field(default_factory=list)
 
-    def take(self, number: int, line: str) -> None:
+    def take(self, number: int, raw: bytes) -> None:
         try:
+            line = raw.decode("utf-8")
             body = codec.decode(line)
+            if codec.is_altered(line):
+                self.altered.append(f"line {number}: its checksum does not hold")
             match body["kind"]:
                 case "trial":
                     self.records.append(codec.trial_record(body))
@@ -92,7 +100,7 @@ class _Reader:
                     self.notes.append(str(body["text"]))
                 case _:
                     self.faults.append(f"line {number}: kind {body['kind']!r} is not known here")
-        except (codec.AlienLineError, KeyError) as error:
+        except (codec.AlienLineError, KeyError, UnicodeDecodeError) as error:
             self.faults.append(f"line {number}: {error}")
 
 
@@ -237,13 +245,27 @@ def write_json(path: Path, body: object) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Create a text file atomically."""
+    """Create a text file atomically; where it cannot be made, nothing of it is left."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first error is the one to tell
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers that were killed left half made in a run's folder; only the holder of its lock may."""
+    for path in (*folder.glob(".*.[0-9]*"), *(folder / "staged").glob(".*.[0-9]*")):
+        with contextlib.suppress(
+            OSError
+        ):  # a disk that cannot be written is told by whoever must write
+            path.unlink()
 
 
 def read_run(folder: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ analysis against a truth that they know. Its isolation is `simulated` and every 
 import hashlib
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ class SimulatedRuntime:
         """
         self._truth = truth
         self._baseline = baseline
-        self._random = random.Random(seed)
+        self._seed = seed
         self._trials = 0
 
     def survey(self, request: ImageRequest) -> ImageFacts:
@@ -95,22 +96,23 @@ class SimulatedRuntime:
         """Draw one trial's report, in the probe's form."""
         probe: Any = request.probe
         arm = request.arm
+        chance = self._chance(request)
         truth = self._truth.arms.get(arm) or (
             self._truth.other if arm == self._baseline else ArmTruth(19.5, 0.26)
         )
         tau_s = (truth.base_ms_per_token + truth.slope_ms_per_1000 * probe["depth"] / 1000) / 1000
-        tau_s *= self._random.choice(truth.modes) * (1 + self._truth.drift_per_trial * self._trials)
-        tau_s *= max(0.1, self._random.gauss(1, self._truth.container_jitter))
-        pairs = [self._pair(probe, tau_s, number) for number in range(probe["pairs"])]
+        tau_s *= chance.choice(truth.modes) * (1 + self._truth.drift_per_trial * self._trials)
+        tau_s *= max(0.1, chance.gauss(1, self._truth.container_jitter))
+        pairs = [self._pair(probe, tau_s, number, chance) for number in range(probe["pairs"])]
         return {
             "schema": 1,
             "trial": request.trial,
             "error": None,
             "phases_s": {},
             "tokens": probe["tokens"],
-            "warmup": self._pair(probe, tau_s, 0),
+            "warmup": self._pair(probe, tau_s, 0, chance),
             "pairs": pairs,
-            "token_s_per_token": [tau_s * self._random.gauss(1, 0.001) for _ in pairs],
+            "token_s_per_token": [tau_s * chance.gauss(1, 0.001) for _ in pairs],
             "outputs": {"sha256": "simulated", "ids": []},
             "prompt": {"sha256": f"simulated-{probe['depth']}", "tokens": probe["depth"]},
             "identity": self._identity(request),
@@ -128,11 +130,18 @@ class SimulatedRuntime:
     def exit_of(self, trial: str) -> Exit:
         return Exit(self._truth.fail.get(trial, 0))
 
-    def _pair(self, probe: Mapping[str, Any], tau_s: float, number: int) -> dict[str, object]:
+    def _chance(self, request: SandboxRequest) -> random.Random:
+        """Draw by the planned trial, not by the order of calls: a second attempt, or a run that was interrupted, draws the same."""
+        planned = re.sub(rf"(-{re.escape(request.arm)})\.\d+$", r"\1", request.trial)
+        return random.Random(f"{self._seed}/{planned}")
+
+    def _pair(
+        self, probe: Mapping[str, Any], tau_s: float, number: int, chance: random.Random
+    ) -> dict[str, object]:
         prefill_s = self._truth.prefill_s_per_1000 * probe["depth"] / 1000
 
         def whole_s(count: int) -> float:
-            jitter = self._random.gauss(0, self._truth.prefill_jitter)
+            jitter = chance.gauss(0, self._truth.prefill_jitter)
             return max(1e-6, float(prefill_s * (1 + jitter) + count * tau_s))
 
         short, long = probe["tokens"]

@@ -70,7 +70,7 @@ def test_all_keys_are_always_present() -> None:
     bare = json.loads(
         codec.encode(replace(RECORD, pairs=(), warmup=None, outputs=None, container=None))
     )
-    assert set(bare) == {"schema", "kind", *TrialRecord.__dataclass_fields__}
+    assert set(bare) == {"schema", "kind", "crc32", *TrialRecord.__dataclass_fields__}
     assert bare["outputs"] is None
     assert bare["telemetry"] is None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tools.torture import files, mounts, traces
-from tools.torture.lab import Lab, plant
+from tools.torture.lab import Lab, plant, wait_until
 
 Process = subprocess.Popen[bytes]
 Ends = Mapping[int, str]  # exit code -> a word that its message must hold
@@ -26,7 +26,7 @@ class Fault:
     Args:
         strike: does the harm; the orchestrator runs, or has just ended.
         ends: how the orchestrator may end after it.
-        needs: what must be there before the run: "tmpfs", "clock", "image" or "engine".
+        needs: what must be there before the run: "mounts", "tmpfs", "clock", "image" or "engine".
         retries: whether the experiment may allow a second attempt.
     """
 
@@ -46,12 +46,15 @@ def _signal(number: int) -> Callable[[Lab, Process, random.Random], None]:
     return strike
 
 
+def _sought(find: Callable[[], list[Any]], process: Process) -> list[Any]:
+    """Look until something is there: between two trials there is nothing to strike."""
+    wait_until(lambda: bool(find()) or process.poll() is not None, 10)
+    return find()
+
+
 def _kill_one(find: Callable[[Lab], list[int]]) -> Callable[[Lab, Process, random.Random], None]:
     def strike(lab: Lab, process: Process, chance: random.Random) -> None:
-        for _ in range(100):  # between two trials there is nobody to kill
-            victims = find(lab)
-            if victims or process.poll() is not None:
-                break
+        victims = _sought(lambda: find(lab), process)
         for victim in victims and [chance.choice(victims)]:
             try:
                 os.kill(victim, signal.SIGKILL)
@@ -62,11 +65,7 @@ def _kill_one(find: Callable[[Lab], list[int]]) -> Callable[[Lab, Process, rando
 
 
 def _remove_container(lab: Lab, process: Process, _chance: random.Random) -> None:
-    for _ in range(100):
-        found = traces.containers(lab)
-        if found or process.poll() is not None:
-            break
-    for container in found:
+    for container in _sought(lambda: traces.containers(lab), process):
         subprocess.run(["docker", "rm", "-f", container.id], capture_output=True, check=False)
 
 
@@ -127,9 +126,16 @@ FAULTS = (
     Fault("probe killed", REAL, _kill_one(traces.probes), {4: "killed"}, retries=True),
     Fault("worker killed", REAL, _kill_one(traces.workers), {4: "rank 0"}, retries=True),
     Fault("container removed", ("docker",), _remove_container, {4: "vanished"}, retries=True),
-    Fault("engine restarted", ("docker",), _live(_restart), {4: "engine"}, needs="engine", retries=True),
+    Fault(
+        "engine restarted",
+        ("docker",),
+        _live(_restart),
+        {4: "engine"},
+        needs="engine",
+        retries=True,
+    ),
     Fault("disk full", ALL, _live(mounts.fill), {4: "pace"}, needs="tmpfs"),
-    Fault("results read-only", ALL, _live(mounts.protect), {4: "ead-only"}),
+    Fault("results read-only", ALL, _live(mounts.protect), {4: "ead-only"}, needs="mounts"),
     Fault("ledger truncated, run dead", ALL, _dead(files.truncate), {KILLED: ""}),
     Fault("ledger truncated, run alive", ALL, _live(files.truncate), {5: ""}),
     Fault("alien bytes in the ledger, run dead", ALL, _dead(files.scribble), {KILLED: ""}),

@@ -12,7 +12,7 @@ from typing import Any
 
 from tools.torture import engines, mounts, verdicts
 from tools.torture.faults import DONE, Fault
-from tools.torture.lab import Lab, heal, lab
+from tools.torture.lab import Lab, Said, heal, lab
 
 HERE = Path(__file__).parent
 
@@ -75,7 +75,7 @@ def play(number: int, fault: Fault, runtime: str, chance: random.Random, usual: 
     return Outcome(number, fault.name, runtime, verdict, at_s, tuple(why))
 
 
-def _first(one: Lab, fault: Fault, first: verdicts.Said) -> Iterator[str]:
+def _first(one: Lab, fault: Fault, first: Said) -> Iterator[str]:
     """Judge how the orchestrator ended, and a second one that came in its way."""
     if first.code == -15 and one.run is None:  # noqa: PLR2004 - SIGTERM before Python was up
         return
@@ -103,7 +103,8 @@ def _go_on(one: Lab, usual: Usual) -> tuple[bool, list[str]]:
 
 def _compared(one: Lab, run: Path, usual: Usual) -> list[str]:
     why = [f"after: {text}" for text in verdicts.whole(run)]
-    why += [f"after: {text}" for text in verdicts.same(one.summary(run), usual.summary)]
+    if not verdicts.edited_first(run):
+        why += [f"after: {text}" for text in verdicts.same(one.summary(run), usual.summary)]
     audit = one.command("verify", run.name)
     return why + ([f"verify: {audit.out[:300]} {verdicts.last(audit)}"] if audit.code else [])
 
@@ -128,12 +129,9 @@ def _equipped(fault: Fault, runtime: str, retries: int) -> Iterator[Lab]:
 
 def can(fault: Fault) -> bool:
     """Tell whether this machine has what the fault needs."""
-    match fault.needs:
-        case "tmpfs" | "engine":
-            return mounts.usable()
-        case "clock":
-            return shutil.which("cc") is not None
-    return fault.name != "results read-only" or mounts.usable()
+    if fault.needs == "clock":
+        return shutil.which("cc") is not None
+    return fault.needs not in {"tmpfs", "mounts", "engine"} or mounts.usable()
 
 
 def _preload_clock(one: Lab) -> None:
@@ -144,5 +142,3 @@ def _preload_clock(one: Lab) -> None:
         "LD_PRELOAD": str(library),
         "TORTURE_CLOCK_BACK": str(one.root / "clock-back"),
     }
-
-

@@ -25,9 +25,7 @@ def processes(one: Lab, *words: str) -> list[int]:
 def probes(one: Lab) -> list[int]:
     """List the probes of trials that run now."""
     return [
-        pid
-        for pid in processes(one, "-m\0abtest.probe")
-        if "abtest.runtimes" not in _command(pid)
+        pid for pid in processes(one, "-m\0abtest.probe") if "abtest.runtimes" not in _command(pid)
     ]
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from abtest.cli.results import read_run
 from abtest.errors import EXIT_UNPROVED, AbtestError
 from abtest.ledger import store
@@ -48,7 +50,7 @@ def forbidden(lab: Lab, run: Path) -> str | None:
     if (tag := lab.environment.get("TORTURE_TAG")) and facts["image"]["id"] != image_id(tag):
         return "image: id"
     contents = store.read(run)
-    if contents.faults:
+    if contents.faults or contents.altered:
         return "line "
     edited = lab.root / "edited"
     return edited.read_text(encoding="utf-8") if edited.exists() else None
@@ -73,9 +75,7 @@ def whole(run: Path) -> Iterator[str]:
     yield from contents.faults
     if contents.torn is not None:
         yield "the ledger's last line is torn"
-    seen = Counter(
-        (one.round, one.condition, one.arm) for one in contents.standing if one.counts
-    )
+    seen = Counter((one.round, one.condition, one.arm) for one in contents.standing if one.counts)
     wanted = {
         (number, condition, arm)
         for number in range(1, facts.rounds + 1)
@@ -87,9 +87,18 @@ def whole(run: Path) -> Iterator[str]:
     for (number, condition, arm), count in seen.items():
         if count > 1 or (number, condition, arm) not in wanted:
             yield f"{count} times: round {number}, {arm}@{condition}"
+    yield from _as_written(run, contents)
     spans = [value for one in contents.records for value in one.phases_s.values()]
     if any(not 0 <= value < 3600 for value in spans):  # noqa: PLR2004 - no trial here takes an hour
         yield f"a phase of {min(spans)} to {max(spans)} s"
+
+
+def _as_written(run: Path, contents: store.Contents) -> Iterator[str]:
+    """The copy of the experiment beside the ledger must be what was run, whenever it was edited."""
+    told = yaml.safe_load((run / store.EXPERIMENT).read_text(encoding="utf-8"))
+    for one in contents.standing:
+        if len(one.pairs) != told["pairs"] or list(one.tokens) != told["tokens"]:
+            yield f"{one.trial} is not of the experiment as its copy has it"
 
 
 def same(found: Mapping[str, Any] | None, undisturbed: Mapping[str, Any]) -> Iterator[str]:
@@ -97,11 +106,19 @@ def same(found: Mapping[str, Any] | None, undisturbed: Mapping[str, Any]) -> Ite
     if found is None:
         yield "there is no summary"
     elif found["isolation"] == "simulated":
-        names = {*found, *undisturbed}
+        names = {*found, *undisturbed} - {"dropped"}  # that a trial was run twice may be told
         unlike = [name for name in names if found.get(name) != undisturbed.get(name)]
         yield from (f"the summary's {name} is not that of an undisturbed run" for name in unlike)
     elif _shape(found) != _shape(undisturbed):
         yield f"the summary is {_shape(found)}, an undisturbed run's {_shape(undisturbed)}"
+
+
+def edited_first(run: Path) -> bool:
+    """Tell whether the experiment was edited before it was read: then it is another run than the undisturbed one."""
+    text = (run / store.EXPERIMENT).read_text(encoding="utf-8")
+    return not all(
+        word in text for word in ("pairs: 2", "batches: [1]", "[2, 12]", "baseline: stock")
+    )
 
 
 def clean(lab: Lab) -> Iterator[str]:
@@ -119,7 +136,10 @@ def clean(lab: Lab) -> Iterator[str]:
 def image_id(tag: str) -> str:
     """Ask the engine which image bears a tag."""
     done = subprocess.run(
-        ["docker", "image", "inspect", "-f", "{{.Id}}", tag], capture_output=True, text=True, check=True
+        ["docker", "image", "inspect", "-f", "{{.Id}}", tag],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.strip()
 
