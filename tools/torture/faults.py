@@ -94,7 +94,7 @@ def _edit_experiment(lab: Lab, chance: random.Random) -> None:
         [
             ("pairs: 2", "pairs: 3"),
             ("batches: [1]", "batches: [1, 2]"),
-            ("tokens: [2, 12]", "tokens: [2, 14]"),
+            ("tokens: [2, 22]", "tokens: [2, 24]"),
             ("baseline: stock", "baseline: fast"),
         ]
     )

@@ -1,6 +1,7 @@
 """One small experiment on disk, and the commands that are given to it from outside."""
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -34,7 +35,7 @@ arms:
 engine: {kind: reference, tensor_parallel: 1, pythonpath: [PATHS], args: {start_method: spawn}}
 depths: [DEPTHS]
 batches: [1]
-tokens: [2, 12]
+tokens: [2, 22]
 pairs: 2
 rounds: ROUNDS
 limits: {start_s: 60, trial_s: 60, retries: RETRIES}
@@ -58,6 +59,8 @@ class Lab:
         runtime: "docker", "process" or "simulated".
         environment: added to that of every command.
         said: how every orchestrator so far ended.
+        number: which files hold what a process says.
+        original: the experiment's text, and the sha256 of the faster kernel.
         engine: a container engine of this lab's own, which can be stopped and started.
         undo: what undoes a fault that the user would undo before going on, newest last.
     """
@@ -69,6 +72,7 @@ class Lab:
     said: list[Said] = field(default_factory=list)
     engine: Any = None
     number: dict[int, int] = field(default_factory=dict)
+    original: tuple[str, str] = ("", "")
 
     @property
     def folder(self) -> Path:
@@ -205,6 +209,7 @@ def _write_experiment(one: Lab, retries: int, image: str | None) -> None:
     kernel = (FAKE / "kernel.py").read_text(encoding="utf-8")
     faster = kernel.replace("context > 100_000", "context > 1")
     (one.folder / "fast.py").write_text(faster, encoding="utf-8")
+    one.original = (text, hashlib.sha256(faster.encode()).hexdigest())
 
 
 def wait_until(condition: Callable[[], bool], limit_s: float) -> bool:
