@@ -6,6 +6,9 @@ apart (`what`, `remedy`) so that a terminal and a JSON log can show them in thei
 
 from typing import ClassVar
 
+NOTHING_BEGUN = (
+    "nothing was recorded yet; start again"  # a note on what ended a run before its first trial
+)
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2

@@ -19,10 +19,12 @@ from abtest.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
+    NOTHING_BEGUN,
     AbtestError,
     InfrastructureError,
 )
 
+GO_ON = "the ledger is intact; go on with `abtest run EXPERIMENT --resume latest`"
 DISK = {  # what a file system may say at any write, wherever it is made
     errno.ENOSPC: "Free some space, then use --resume.",
     errno.EDQUOT: "Free some space or raise the quota, then use --resume.",
@@ -73,10 +75,7 @@ def _exit_code(error: BaseException) -> int:
             _complain(error)
             return error.exit_code
         case typer.Abort() | InterruptedRunError():
-            print(
-                "interrupted: the ledger is intact; go on with `abtest run EXPERIMENT --resume latest`",
-                file=sys.stderr,
-            )
+            print(f"interrupted: {NOTHING_BEGUN if _unborn(error) else GO_ON}", file=sys.stderr)
             return EXIT_INTERRUPTED
         case _ if callable(
             show := getattr(error, "show", None)
@@ -87,7 +86,8 @@ def _exit_code(error: BaseException) -> int:
             sys.stderr.close()  # the reader went away: nothing more can be said
             return EXIT_OK
         case OSError(errno=number) if number in DISK:
-            _complain(InfrastructureError(f"the disk failed us: {error}", remedy=DISK[number]))
+            remedy = _after(error, DISK[number])
+            _complain(InfrastructureError(f"the disk failed us: {error}", remedy=remedy))
             return InfrastructureError.exit_code
         case _:
             return _report_bug(error)
@@ -96,7 +96,16 @@ def _exit_code(error: BaseException) -> int:
 def _complain(error: AbtestError) -> None:
     print(f"error: {visible(error.what)}", file=sys.stderr)
     if error.remedy:
-        print(f"  next: {visible(error.remedy)}", file=sys.stderr)
+        print(f"  next: {visible(_after(error, error.remedy))}", file=sys.stderr)
+
+
+def _unborn(error: BaseException) -> bool:
+    """Tell whether the run ended before it came to a run, so that there is nothing to resume."""
+    return NOTHING_BEGUN in getattr(error, "__notes__", ())
+
+
+def _after(error: BaseException, remedy: str) -> str:
+    return remedy.replace("use --resume", "start again") if _unborn(error) else remedy
 
 
 def _report_bug(error: BaseException) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from abtest.cli import results
 from abtest.cli.clock import RealClock
 from abtest.cli.session import Options, Session, session
-from abtest.errors import LedgerError, UsageError
+from abtest.errors import NOTHING_BEGUN, LedgerError, UsageError
 from abtest.ledger import store
 from abtest.ledger.audit import sidecars
 from abtest.model.names import Cell
@@ -83,9 +83,11 @@ def start(path: Path, choice: Choice, root: Path, options: Options) -> Path:
             results.write_run(run_folder, ready.describe(file))
             results.point_latest(run_folder)
             ready.run(full_plan(experiment))
-    finally:
+    except BaseException as error:
         if not (run_folder / store.RUN).exists():  # it never came to a run
             shutil.rmtree(run_folder, ignore_errors=True)
+            error.add_note(NOTHING_BEGUN)
+        raise
     return run_folder
 
 

@@ -80,6 +80,8 @@ def _first(one: Lab, fault: Fault, first: Said) -> Iterator[str]:
     if first.code == -15 and one.run is None:  # noqa: PLR2004 - SIGTERM before Python was up
         return
     yield from verdicts.ended(first, fault.ends)
+    if one.run is None and "--resume" in first.err:
+        yield f"it advises to resume what never began: {verdicts.last(first)}"
     for second in one.said[:-1]:
         yield from verdicts.ended(second, {4: "another run holds"})
 

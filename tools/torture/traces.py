@@ -18,7 +18,9 @@ def processes(one: Lab, *words: str) -> list[int]:
     return sorted(
         pid
         for pid in {*_by_name(one.root), *_in_containers(one)}
-        if pid != os.getpid() and all(word in _command(pid) for word in words)
+        if pid != os.getpid()
+        and f"{one.root}/engine/" not in _command(pid)  # an engine of the lab's own
+        and all(word in _command(pid) for word in words)
     )
 
 
