@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import select
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ from abtest.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
+    LOG_PLACE,
     NOTHING_BEGUN,
     AbtestError,
     InfrastructureError,
@@ -82,7 +84,7 @@ def _exit_code(error: BaseException) -> int:
         ):  # click's own, whichever copy typer uses
             show()
             return EXIT_USAGE
-        case BrokenPipeError():
+        case BrokenPipeError() if _reader_is_gone():
             sys.stderr.close()  # the reader went away: nothing more can be said
             return EXIT_OK
         case OSError(errno=number) if number in DISK:
@@ -108,15 +110,42 @@ def _after(error: BaseException, remedy: str) -> str:
     return remedy.replace("use --resume", "start again") if _unborn(error) else remedy
 
 
+def _reader_is_gone() -> bool:
+    """Tell whether nobody reads our output any more: another pipe may break too, and that is no success."""
+    asked = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # a stream without a file behind it
+            asked.register(stream.fileno(), 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in asked.poll(0))
+
+
 def _report_bug(error: BaseException) -> int:
+    """Say in a few lines what broke; the trace goes to a log in the run's folder, where there is one."""
     place = traceback.extract_tb(error.__traceback__)[-1]
+    log = _write_log(error)
     print(
         f"internal error: {type(error).__name__}: {visible(str(error))} ({Path(place.filename).name}:{place.lineno})\n"
-        "  This is a bug of abtest, not of your experiment. Records written so far are safe in the ledger.\n",
+        "  This is a bug of abtest, not of your experiment. Records written so far are safe in the ledger.",
         file=sys.stderr,
     )
-    traceback.print_exception(error, file=sys.stderr)
+    if log is None:
+        traceback.print_exception(error, file=sys.stderr)
+    else:
+        print(f"  next: report it with {log}, then use --resume.", file=sys.stderr)
     return EXIT_INTERNAL
+
+
+def _write_log(error: BaseException) -> Path | None:
+    """Write the trace into the folder that a note names; None where it cannot be."""
+    for note in getattr(error, "__notes__", ()):
+        folder = Path(note.removeprefix(LOG_PLACE))
+        if not note.startswith(LOG_PLACE) or not folder.is_dir():
+            continue
+        with contextlib.suppress(OSError):  # then the trace goes to the terminal
+            path = folder / "internal-error.log"
+            path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+            return path
+    return None
 
 
 def entry() -> NoReturn:

@@ -14,6 +14,7 @@ from typing import Any
 from abtest import __version__
 from abtest.errors import LedgerError, UsageError
 from abtest.ledger import store
+from abtest.ledger.form import fits, form_of
 from abtest.model.names import Condition
 from abtest.model.result import Difference
 from abtest.ports import Clock
@@ -166,11 +167,28 @@ def read_run(folder: Path) -> RunFile:
     try:
         conditions = tuple(Condition(int(depth), int(batch)) for depth, batch in body["conditions"])
         known = {name: body[name] for name in RunFile.__dataclass_fields__}
-    except (KeyError, TypeError, ValueError) as error:
+        known["conditions"] = conditions
+        _check_form(known)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise LedgerError(
             f"{folder / store.RUN} is damaged: {error}", remedy="Restore it, or start a new run."
         ) from error
-    return RunFile(**{**known, "conditions": conditions})
+    return RunFile(**known)
+
+
+def _check_form(known: Mapping[str, Any]) -> None:
+    """Hold what a run says of itself against the types of its fields; a part that tables do not read may be anything."""
+    wrong = [name for name, test in form_of(RunFile).items() if not test(known[name])]
+    if wrong:
+        raise TypeError(f"{wrong[0]} has the wrong form")
+    text = fits(tuple[str, ...])
+    for name, arm in known["arms"].items():
+        files = arm.get("files")
+        keys = ("target", "md5", "sha256")
+        if files is not None and not (
+            isinstance(files, list) and all(text(tuple(one[key] for key in keys)) for one in files)
+        ):
+            raise TypeError(f"arms: {name}: files has the wrong form")
 
 
 def host_name() -> str:

@@ -1,5 +1,6 @@
 """`abtest run` and `abtest rerun`: from an experiment or a ledger to more records, and the table."""
 
+import errno
 import os
 import shutil
 from collections.abc import Sequence
@@ -145,6 +146,9 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True)
     except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}:
+            error.add_note(NOTHING_BEGUN)
+            raise  # the disk, not the name that was given
         raise UsageError(
             f"the results folder cannot be made: {error}",
             remedy="Give a folder you may write to with --results.",

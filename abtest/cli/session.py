@@ -13,7 +13,7 @@ from abtest.cli.clock import RealClock
 from abtest.cli.progress import listening
 from abtest.cli.results import RunFile, describe, host_name
 from abtest.cli.staging import stage_arms
-from abtest.errors import UsageError
+from abtest.errors import LOG_PLACE, AbtestError, UsageError
 from abtest.ledger import store
 from abtest.model.sandbox import ImageFacts, ImageRequest
 from abtest.model.trial import PlannedTrial, TrialRecord
@@ -115,7 +115,20 @@ def session(
             isolation=runtime.isolation,
             host=host_name(),
         )
-        yield Session(setup, runtime, why, ledger, options)
+        with _log_of_a_bug_in(run_folder):
+            yield Session(setup, runtime, why, ledger, options)
+
+
+@contextmanager
+def _log_of_a_bug_in(folder: Path) -> Iterator[None]:
+    """Tell whoever reports a bug of ours that its log belongs into the run's folder."""
+    try:
+        yield
+    except AbtestError:
+        raise
+    except Exception as error:
+        error.add_note(f"{LOG_PLACE}{folder}")
+        raise
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def read(folder: Path) -> Sitting | None:
         body = json.loads((folder / FILE).read_text(encoding="utf-8"))
         trials = tuple(map(str, body["trials"]))
         return Sitting(str(body["started"]), trials, body["ended"], body["ended_at"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

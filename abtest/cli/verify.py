@@ -62,8 +62,8 @@ class _Runs:
         from abtest.analysis.proof import is_proved
 
         try:
-            self.findings += (f"{folder.name}: {text}" for text in audit(folder, is_proved))
             summary, _ = summary_of(folder)
+            self.findings += (f"{folder.name}: {text}" for text in audit(folder, is_proved))
         except AbtestError as error:
             return f"run {folder.name}: {error.what}"
         return summary

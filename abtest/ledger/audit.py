@@ -107,7 +107,7 @@ def _same_pairs(raw: bytes, one: TrialRecord) -> bool:
     try:
         said = json.loads(raw)["pairs"]
         found = [(pair["t_short_s"], pair["t_long_s"], pair["first"]) for pair in said]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return not one.pairs  # a report without pairs stands beside a record without them
     return found == [(pair.t_short_s, pair.t_long_s, pair.first) for pair in one.pairs]
 

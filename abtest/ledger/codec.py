@@ -5,8 +5,9 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
+from abtest.ledger import form
 from abtest.model.trial import (
     ContainerFacts,
     Outputs,
@@ -19,6 +20,8 @@ from abtest.model.trial import (
 
 SCHEMA = 1
 CHECKSUM = re.compile(r',"crc32":"([0-9a-f]{8})"\}$')  # the last key of a line, over all before it
+
+ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class AlienLineError(ValueError):
@@ -73,8 +76,10 @@ def decode(line: str) -> dict[str, Any]:
         AlienLineError: not JSON, not a mapping, or of a kind or schema that is not ours.
     """
     try:
-        body = json.loads(line)
-    except ValueError as error:
+        body = json.loads(line, parse_constant=_refuse_constant)
+        if ESCAPED.search(line):
+            json.dumps(body, ensure_ascii=False).encode()  # half a character cannot be printed
+    except (ValueError, RecursionError) as error:  # such as thousands of brackets
         raise AlienLineError(f"not JSON: {error}") from error
     if not isinstance(body, dict) or not isinstance(body.get("kind"), str):
         raise AlienLineError("not a record: it has no kind")
@@ -82,6 +87,10 @@ def decode(line: str) -> dict[str, Any]:
     if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
         raise AlienLineError(f"schema {schema!r} is not known here (up to {SCHEMA})")
     return body
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
 
 
 def trial_record(body: Mapping[str, Any]) -> TrialRecord:
@@ -106,8 +115,10 @@ def trial_record(body: Mapping[str, Any]) -> TrialRecord:
         )
         values["routes"] = tuple(RouteCount(**route) for route in values.get("routes", ()))
         values["identity"] = tuple(_identity(rank) for rank in values.get("identity", ()))
-        return TrialRecord(**values)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        record = TrialRecord(**values)
+        form.check(record)
+        return record  # noqa: TRY300 - the check belongs to what may be wrong
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
         raise AlienLineError(f"not a trial record: {type(error).__name__}: {error}") from error
 
 

@@ -282,7 +282,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         raise UsageError(
             f"{folder} is not the folder of a run: {error}", remedy="Name one below results/."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LedgerError(
             f"{path} is damaged: {error}", remedy="Restore it, or start a new run."
         ) from error

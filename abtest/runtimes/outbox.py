@@ -2,12 +2,16 @@
 
 import hashlib
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from abtest.errors import InfrastructureError, UnprovedError
+from abtest.model.sandbox import Exit
 
 TAIL_BYTES = 4000
+NO_ROOM_BYTES = 65536  # a trial leaves more than this
 
 
 class Outbox:
@@ -47,7 +51,7 @@ class Outbox:
         """Read the probe's answer; None where it wrote none, or none that can be read."""
         try:
             body = json.loads(self._own(name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return body if isinstance(body, dict) else None
 
@@ -59,6 +63,18 @@ class Outbox:
                 return file.read().decode("utf-8", errors="replace")
         except OSError:
             return ""
+
+    def explained(self, ended: Exit) -> Exit:
+        """Name a full disk where the probe could not even say so."""
+        if ended.code == 0 or ended.cause is not None:
+            return ended
+        try:
+            room = os.statvfs(self.folder)
+        except OSError:
+            return ended
+        if room.f_bavail * room.f_frsize >= NO_ROOM_BYTES:
+            return ended
+        return replace(ended, cause="disk-full: no space is left where the results are")
 
     def files(self) -> dict[str, str]:
         """Hash the sidecar files: name -> sha256."""
@@ -72,7 +88,7 @@ class Outbox:
 def _phase(line: bytes) -> str | None:
     try:
         body = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     phase = body.get("phase") if isinstance(body, dict) else None
     return phase if isinstance(phase, str) else None

@@ -136,7 +136,8 @@ class ProcessSandbox:
         code = None if self._process is None else self._process.poll()
         if code is None:
             return SandboxState(phase, marks, None)
-        return SandboxState(phase, marks, Exit(code if code >= 0 else 128 - code))
+        ended = Exit(code if code >= 0 else 128 - code)
+        return SandboxState(phase, marks, self._outbox.explained(ended))
 
     def collect(self) -> Collected:
         early = self._folder / "start.log"

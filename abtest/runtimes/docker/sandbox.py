@@ -114,7 +114,7 @@ class DockerSandbox:
             ended = replace(ended, cause=RESTARTED)
         elif ended.oom_killed is False and not self._engine.sees_every_oom():
             ended = replace(ended, oom_killed=None)
-        return SandboxState(phase, marks, ended)
+        return SandboxState(phase, marks, self.outbox.explained(ended))
 
     def _note_silence(self) -> None:
         self._was_silent = True

@@ -1,0 +1,72 @@
+"""The form of a record: each field holds what its type says, so that nothing foreign gets as far as a table.
+
+The tests are made once from the classes; a ledger of a hundred thousand records must not wait for them.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from abtest.model.trial import ContainerFacts, Outputs, Pair, RankIdentity, RouteCount, TrialRecord
+
+Fits = Callable[[Any], bool]
+
+
+def check(record: TrialRecord) -> None:
+    """Hold a record and all its parts against their types.
+
+    Raises:
+        TypeError: names the field.
+    """
+    parts: tuple[object, ...] = (record, *record.pairs, *record.identity, *record.routes)
+    for part in (*parts, record.outputs, record.container, record.warmup):
+        if part is None:
+            continue
+        for name, plain, fits in _FORMS[type(part)]:
+            value = getattr(part, name)
+            if type(value) not in plain and not fits(value):
+                raise TypeError(f"{name} has the wrong form")
+
+
+def form_of(kind: type) -> dict[str, Fits]:
+    """Make a test for each field of a class."""
+    return {name: fits(hint) for name, hint in get_type_hints(kind).items() if name[0] != "_"}
+
+
+def fits(hint: Any) -> Fits:  # noqa: ANN401 - a type, or what typing makes of one
+    """Make the test of one type.
+
+    >>> fits(tuple[int, ...])((1, 2)), fits(float | None)("1")
+    (True, False)
+    """
+    origin, inside = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return lambda _value: True
+    if hint is float:
+        return lambda value: isinstance(value, (int, float)) and math.isfinite(value)
+    if isinstance(hint, UnionType):
+        tests = [fits(one) for one in inside]
+        return lambda value: any(test(value) for test in tests)
+    if origin is Mapping:
+        inner = fits(inside[1])
+        return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
+    if origin is tuple:
+        inner = fits(inside[0])  # all parts of a tuple are of one type here
+        count = None if inside[1] is Ellipsis else len(inside)
+        return lambda value: (
+            isinstance(value, tuple) and count in {None, len(value)} and all(map(inner, value))
+        )
+    return lambda value: isinstance(value, hint)
+
+
+def _plain(hint: Any) -> frozenset[type]:  # noqa: ANN401 - as above
+    """Give the exact types that need no closer look."""
+    members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    return frozenset({one for one in members if one in {str, int, bool, NoneType}})
+
+
+_FORMS: dict[type, tuple[tuple[str, frozenset[type], Fits], ...]] = {
+    kind: tuple((name, _plain(hint), fits(hint)) for name, hint in get_type_hints(kind).items())
+    for kind in (TrialRecord, Pair, RankIdentity, RouteCount, Outputs, ContainerFacts)
+}
