@@ -3,7 +3,6 @@
 The tests are made once from the classes; a ledger of a hundred thousand records must not wait for them.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -11,6 +10,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from abtest.model.trial import ContainerFacts, Outputs, Pair, RankIdentity, RouteCount, TrialRecord
 
 Fits = Callable[[Any], bool]
+LARGEST = 1 << 63  # no count is larger
+INFINITE = float("inf")  # less than this holds for no infinity, and for nothing that is no number
 
 
 def check(record: TrialRecord) -> None:
@@ -43,8 +44,10 @@ def fits(hint: Any) -> Fits:  # noqa: ANN401 - a type, or what typing makes of o
     origin, inside = get_origin(hint), get_args(hint)
     if hint is Any:
         return lambda _value: True
+    if hint is int:
+        return lambda value: isinstance(value, int) and abs(value) < LARGEST
     if hint is float:
-        return lambda value: isinstance(value, (int, float)) and math.isfinite(value)
+        return lambda value: isinstance(value, (int, float)) and abs(value) < INFINITE
     if isinstance(hint, UnionType):
         tests = [fits(one) for one in inside]
         return lambda value: any(test(value) for test in tests)
@@ -63,7 +66,7 @@ def fits(hint: Any) -> Fits:  # noqa: ANN401 - a type, or what typing makes of o
 def _plain(hint: Any) -> frozenset[type]:  # noqa: ANN401 - as above
     """Give the exact types that need no closer look."""
     members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    return frozenset({one for one in members if one in {str, int, bool, NoneType}})
+    return frozenset({one for one in members if one in {str, bool, NoneType}})
 
 
 _FORMS: dict[type, tuple[tuple[str, frozenset[type], Fits], ...]] = {

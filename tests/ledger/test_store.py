@@ -1,6 +1,7 @@
 """The ledger: every record survives, every fault is named, one writer at a time."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -205,3 +206,36 @@ def test_a_results_folder_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with store.locked(tmp_path / "link", StillClock()):
         assert (tmp_path / "real" / "lock").exists()
+
+
+def test_a_file_that_cannot_be_made_whole_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        store.write_text(tmp_path / "session.json", "{}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("arm", {}),
+        ("depth", "40"),
+        ("pairs", [{"t_short_s": 1e999, "t_long_s": 1, "first": "short"}]),
+        ("environment", {"python": {}}),
+        ("files", {"a": 1}),
+        ("tokens", [10**400, 1]),
+        ("host", "\ud800"),
+        ("routes", [{"rank": 0, "phase": "decode", "values": {"a": []}, "count": 1}]),
+    ],
+)
+def test_a_field_of_another_type_is_a_fault(key: str, value: object, tmp_path: Path) -> None:
+    body = {**json.loads(codec.encode(RECORD)), key: value}
+    (tmp_path / store.LEDGER).write_text(json.dumps(body) + "\n")
+    contents = store.read(tmp_path)
+    assert contents.records == ()
+    assert contents.faults[0].startswith("line 1: ")

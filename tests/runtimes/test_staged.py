@@ -4,12 +4,13 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from abtest.cli.staging import stage_arms
 from abtest.errors import UnprovedError, UsageError
-from abtest.model.sandbox import ImageFacts, Swap, TargetFacts
+from abtest.model.sandbox import Exit, ImageFacts, Swap, TargetFacts
 from abtest.runtimes import mirror, staged
 from abtest.runtimes.outbox import Outbox
 from abtest.spec import Experiment, parse
@@ -178,3 +179,15 @@ def test_a_link_in_the_sandboxs_folder_brings_no_file_of_the_host_into_a_record(
     assert outbox.progress() == (None, 0)
     assert outbox.log_tail() == ""
     assert outbox.files() == {}
+
+
+@pytest.mark.parametrize(
+    ("free", "code", "cause"), [(0, 120, "disk-full"), (1 << 20, 120, None), (0, 0, None)]
+)
+def test_a_full_disk_is_named_where_the_probe_could_not_even_say_so(
+    free: int, code: int, cause: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = SimpleNamespace(f_bavail=free, f_frsize=1)
+    monkeypatch.setattr(os, "statvfs", lambda _path: room)
+    found = Outbox(tmp_path).explained(Exit(code)).cause
+    assert (found or "").partition(":")[0] == (cause or "")
