@@ -1,7 +1,7 @@
 # Every target makes .venv by itself. Recipes are silent: stdout is the result.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help ab rerun summary pr report verify doctor test check format bench schema clean
+.PHONY: help ab rerun summary pr report verify doctor test check format bench schema torture clean
 
 EXPERIMENT ?= arms/reference
 RESULTS ?= latest
@@ -12,6 +12,8 @@ RUNTIME ?=
 CELL ?=
 IMAGE ?=
 FILES ?=
+RUNS ?= 200
+SEED ?= 1
 PYTHON ?= python3
 
 VENV := .venv
@@ -76,6 +78,9 @@ schema: $(STAMP) ## Write the JSON schemas of experiment files and of summaries
 
 bench: $(STAMP) ## Print overheads, side by side in one run [IMAGE=..]
 	$(BIN)/python tools/bench.py $(IMAGE)
+
+torture: $(STAMP) ## Runs with one fault each at a random instant: make torture [RUNS=200] [SEED=1]
+	$(BIN)/python -m tools.torture --runs $(RUNS) --seed $(SEED)
 
 clean: ## Remove what make made (results stay)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

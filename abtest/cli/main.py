@@ -150,4 +150,9 @@ def _write_log(error: BaseException) -> Path | None:
 
 def entry() -> NoReturn:
     """Entry point of the `abtest` program."""
-    sys.exit(main())
+    code = main()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # all is done: its code must not get lost on the way out
+    sys.exit(code)

@@ -44,10 +44,9 @@ def fits(hint: Any) -> Fits:  # noqa: ANN401 - a type, or what typing makes of o
     origin, inside = get_origin(hint), get_args(hint)
     if hint is Any:
         return lambda _value: True
-    if hint is int:
-        return lambda value: isinstance(value, int) and abs(value) < LARGEST
-    if hint is float:
-        return lambda value: isinstance(value, (int, float)) and abs(value) < INFINITE
+    if hint in {int, float}:
+        kinds, most = ((int,), LARGEST) if hint is int else ((int, float), INFINITE)
+        return lambda value: isinstance(value, kinds) and abs(value) < most
     if isinstance(hint, UnionType):
         tests = [fits(one) for one in inside]
         return lambda value: any(test(value) for test in tests)

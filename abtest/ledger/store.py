@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -261,7 +261,12 @@ def write_text(path: Path, text: str) -> None:
 
 def sweep(folder: Path) -> None:
     """Remove what writers that were killed left half made in a run's folder; only the holder of its lock may."""
-    for path in (*folder.glob(".*.[0-9]*"), *(folder / "staged").glob(".*.[0-9]*")):
+    for pattern in (".*.[0-9]*", "staged/.*.[0-9]*", f"{TRIALS}/*/.*.part"):
+        _remove(folder.glob(pattern))
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
         with contextlib.suppress(
             OSError
         ):  # a disk that cannot be written is told by whoever must write

@@ -139,7 +139,8 @@ def test_a_changed_digit_is_found_by_verify_and_said_by_summary(
 
 def test_half_made_files_of_a_killed_session_are_swept_by_the_next_one(runs: Runs) -> None:
     assert runs.start() == 0
-    for name in (".session.json.17", ".experiment.yaml.1", ".latest.3", "staged/.abc.py.5"):
+    part = f"trials/{store.read(runs.latest).records[0].trial}/.trial.json.part"
+    for name in (part, ".session.json.17", ".experiment.yaml.1", ".latest.3", "staged/.abc.py.5"):
         (runs.latest / name).touch()
     (runs.latest / ".work" / "old").mkdir(parents=True)
     assert runs.resume() == 0

@@ -2,6 +2,7 @@
 
 import argparse
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -46,7 +47,12 @@ def main() -> int:
         if time.monotonic() - start_s > asked.minutes * 60:
             break
         chance = random.Random(f"{asked.seed}-{number}")
-        one = play(number, fault, runtime, chance, usual[runtime])
+        try:
+            one = play(number, fault, runtime, chance, usual[runtime])
+        except (OSError, LookupError, RuntimeError, subprocess.SubprocessError) as error:
+            one = Outcome(
+                number, fault.name, runtime, "wrong", 0.0, (f"the tool itself: {error!r}",)
+            )
         outcomes.append(one)
         at = f"{time.monotonic() - start_s:6.0f} s  {number:3d} {one.verdict:<9} {runtime:<9}"
         print(f"{at} {one.fault} at {one.at_s:.2f} s {'; '.join(one.why)}", file=sys.stderr)

@@ -12,7 +12,7 @@ from tools.torture import files, mounts, traces
 from tools.torture.lab import Lab, plant, wait_until
 
 Process = subprocess.Popen[bytes]
-Ends = Mapping[int, str]  # exit code -> a word that its message must hold
+Ends = Mapping[int, str]  # exit code -> a word that its message must hold, or one of several
 DONE: Ends = {0: ""}
 ALL = ("docker", "process", "simulated")
 REAL = ("docker", "process")
@@ -124,7 +124,7 @@ FAULTS = (
     Fault("orchestrator killed (SIGKILL)", ALL, _signal(signal.SIGKILL), {KILLED: ""}),
     Fault("orchestrator ended (SIGTERM)", ALL, _signal(signal.SIGTERM), {130: "interrupted"}),
     Fault("probe killed", REAL, _kill_one(traces.probes), {4: "killed"}, retries=True),
-    Fault("worker killed", REAL, _kill_one(traces.workers), {4: "rank 0"}, retries=True),
+    Fault("worker killed", REAL, _kill_one(traces.workers), {4: "rank 0|engine-"}, retries=True),
     Fault("container removed", ("docker",), _remove_container, {4: "vanished"}, retries=True),
     Fault(
         "engine restarted",
