@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("quick", max_examples=50, deadline=None)
-settings.register_profile("long", max_examples=20_000, deadline=None)  # --hypothesis-profile=long
+settings.register_profile("long", max_examples=2_000, deadline=None)  # --hypothesis-profile=long
 settings.load_profile("quick")
 
 REQUIRE = "ABTEST_REQUIRE_DOCKER"
