@@ -75,10 +75,10 @@ def start(path: Path, choice: Choice, root: Path, options: Options) -> Path:
     if text != _text_of(path):  # the copy beside the ledger must be the text that was read
         raise UsageError(f"{file} was edited while it was read", remedy="Start again.")
     run_folder = root / results.new_name(experiment.name, RealClock())
-    results.remove_unborn(root)
     _make_folder(run_folder)
     try:
         with session(experiment, folder, run_folder, options) as ready:
+            results.remove_unborn(root)  # after their containers, which are found by their folders
             store.write_text(run_folder / store.EXPERIMENT, text)
             (run_folder / store.LEDGER).touch()  # before run.json: a run that is one has a ledger
             results.write_run(run_folder, ready.describe(file))

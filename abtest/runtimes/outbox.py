@@ -10,6 +10,7 @@ from typing import Any
 from abtest.errors import InfrastructureError, UnprovedError
 from abtest.model.sandbox import Exit
 
+KILLED = (137, -9)  # as a container engine and as a process tell SIGKILL
 TAIL_BYTES = 4000
 NO_ROOM_BYTES = 65536  # a trial leaves more than this
 
@@ -77,11 +78,11 @@ class Outbox:
         return replace(ended, cause="disk-full: no space is left where the results are")
 
     def files(self) -> dict[str, str]:
-        """Hash the sidecar files: name -> sha256."""
+        """Hash the sidecar files: name -> sha256; a hidden one was not finished, and is swept."""
         return {
             path.name: hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(self.folder.iterdir())
-            if path.is_file() and not path.is_symlink()
+            if path.is_file() and not path.is_symlink() and not path.name.startswith(".")
         }
 
 
@@ -94,7 +95,7 @@ def _phase(line: bytes) -> str | None:
     return phase if isinstance(phase, str) else None
 
 
-def survey_answer(outbox: Outbox, log: str) -> dict[str, Any]:
+def survey_answer(outbox: Outbox, log: str, ended: Exit) -> dict[str, Any]:
     """Read a survey's answer.
 
     Raises:
@@ -102,6 +103,16 @@ def survey_answer(outbox: Outbox, log: str) -> dict[str, Any]:
         InfrastructureError: there is no answer, or it says that the image does not work.
     """
     body = outbox.report("survey.json")
+    if body is None and (cause := outbox.explained(ended).cause) is not None:
+        raise InfrastructureError(
+            f"the image's survey ended without an answer: {cause}",
+            remedy="Free some space, then use --resume.",
+        )
+    if body is None and ended.code in KILLED:
+        raise InfrastructureError(
+            f"the image's survey was killed (exit code {ended.code}), for memory or by somebody",
+            remedy="Look at the system's log, then use --resume.",
+        )
     if body is None:
         raise InfrastructureError(
             f"the image's survey ended without an answer; its last words: {log.strip()[-600:] or 'none'}",

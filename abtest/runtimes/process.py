@@ -65,7 +65,7 @@ class ProcessRuntime:
         path = _write_request(out.parent / "survey.json", body)
         environment = _environment(path, out, [self._site, *request.pythonpath])
         try:
-            subprocess.run(
+            done = subprocess.run(
                 [python, "-m", "abtest.probe"],
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -79,7 +79,9 @@ class ProcessRuntime:
                 remedy="Name another with engine.python.",
             ) from error
         outbox = Outbox(out)
-        return facts.image_facts("host", "host", None, survey_answer(outbox, outbox.log_tail()))
+        return facts.image_facts(
+            "host", "host", None, survey_answer(outbox, outbox.log_tail(), Exit(done.returncode))
+        )
 
     @contextmanager
     def open(self, request: SandboxRequest) -> Iterator["ProcessSandbox"]:

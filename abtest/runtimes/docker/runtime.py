@@ -17,6 +17,7 @@ from typing import Any, Self
 from abtest.errors import InfrastructureError, UnprovedError
 from abtest.model.sandbox import (
     ContainerOptions,
+    Exit,
     ImageFacts,
     ImageRequest,
     SandboxRequest,
@@ -63,6 +64,7 @@ class DockerRuntime:
         self._originals: dict[tuple[str, str], Original] = {}
         with contextlib.ExitStack() as stack:
             self._engine = stack.enter_context(connect())
+            stack.enter_context(Janitor(self._session))  # before the first container
             self._site = probe_site.stage(self._work_dir)
             self._accounts = host_image.write_accounts(self._work_dir, os.getuid(), os.getgid())
             self._host_id = host_image.ensure(self._engine)
@@ -71,7 +73,6 @@ class DockerRuntime:
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(Janitor(self._session))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -204,11 +205,11 @@ class DockerRuntime:
             sandbox = self._survey_sandbox(request, image, folder, out)
             try:
                 sandbox.start()
-                self._wait(sandbox)
+                ended = self._wait(sandbox)
                 collected = sandbox.collect()
             finally:
                 sandbox.remove()
-            answer = survey_answer(sandbox.outbox, collected.log_tail)
+            answer = survey_answer(sandbox.outbox, collected.log_tail, ended)
             if answer.get("nonce") != nonce:
                 raise InfrastructureError(
                     _OTHER_FILES,
@@ -252,14 +253,15 @@ class DockerRuntime:
         return DockerSandbox(self._engine, replace(plan, binds=binds), asked, self._originals)
 
     @staticmethod
-    def _wait(sandbox: DockerSandbox) -> None:
+    def _wait(sandbox: DockerSandbox) -> Exit:
         start_s = time.monotonic()
-        while sandbox.poll().exit is None:
+        while (ended := sandbox.poll().exit) is None:
             if time.monotonic() - start_s > SURVEY_S:
                 raise InfrastructureError(
                     f"the image's survey took over {SURVEY_S:g} s", remedy="Run `abtest doctor`."
                 )
             time.sleep(0.02)
+        return ended
 
 
 _OTHER_FILES = (
