@@ -151,8 +151,8 @@ def _explained(
     """Add the prefill jitter that would explain the spread by itself."""
     jitter_s = explaining_jitter_s([one.difference_s for one in estimates])
     short_s = moments.mean([pair.t_short_s for record in records for pair in record.pairs])
-    if jitter_s is None:
-        return last
+    if jitter_s is None or not short_s:
+        return last  # a time without any prefill has no prefill jitter
     text = f"; jitter of {1000 * jitter_s:.1f} ms ({100 * jitter_s / short_s:.2f} % of T_short) per run would explain it"
     return Flag(last.name, last.where, last.figures + text, last.why, last.remedy)
 

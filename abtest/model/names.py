@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 ARM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
 _CELL = re.compile(
-    r"(?P<arm>[a-z0-9][a-z0-9._-]{0,31})@(?P<depth>[1-9][0-9]{0,8})(?:x(?P<batch>[1-9][0-9]{0,4}))?"
+    r"(?P<arm>[a-z0-9][a-z0-9._-]{0,31})@(?P<depth>0|[1-9][0-9]{0,8})(?:x(?P<batch>[1-9][0-9]{0,4}))?"
 )
 
 
