@@ -83,7 +83,7 @@ def _flags(
     where = str(cell)
     found: list[Flag] = []
     lost = sum(one.rate_tok_s is None for one in estimates)
-    jitter_s = _pooled_jitter_s(records)
+    jitter_s = _pooled_jitter_s(records, estimates)
     if lost:
         found.append(flag("drowned", where, f"{lost} trials have T_long no larger than T_short"))
     elif jitter_s and any(drowned(one.difference_s, jitter_s) for one in estimates):
@@ -121,15 +121,20 @@ def _unseen(count: int) -> str:
     return f"n = {count}: two modes of equal weight go unseen with p = {unseen_p(count):.2f}"
 
 
-def _pooled_jitter_s(records: Sequence[TrialRecord]) -> float | None:
+def _pooled_jitter_s(
+    records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate]
+) -> float | None:
     """Pool the jitter of one run, in seconds, over trials with two or more pairs."""
-    parts = [
-        (len(record.pairs) - 1, explaining_jitter_s(differences_s(record.pairs)))
-        for record in records
+    known = [
+        (len(record.pairs) - 1, one.deviation_s)
+        for record, one in zip(records, estimates, strict=True)
+        if one.deviation_s is not None
     ]
-    known = [(degrees, value) for degrees, value in parts if value is not None]
     total = sum(degrees for degrees, _ in known)
-    return (sum(degrees * value**2 for degrees, value in known) / total) ** 0.5 if total else None
+    squares = sum(degrees * value**2 for degrees, value in known)
+    return (
+        (squares / total / 2) ** 0.5 if total else None
+    )  # a difference has the jitter of two runs
 
 
 def _noise_limited(
