@@ -37,7 +37,7 @@ def record(pid: int = 11) -> TrialRecord:
     )  # fmt: skip
 
 
-def brief_of(line: str) -> Any:  # noqa: ANN401 - a record of the brief reading's own class
+def brief_of(line: str) -> Any:
     return Reader().decode(line.encode())
 
 
