@@ -73,8 +73,8 @@ schema: $(STAMP) ## Write the JSON schemas of experiment files and of summaries
 	$(ABTEST) schema > docs/experiment.schema.json
 	$(ABTEST) schema summary > docs/summary.schema.json
 
-bench: $(STAMP) ## Print overheads, side by side in one run
-	$(BIN)/python tools/bench.py
+bench: $(STAMP) ## Print how summaries grow, and overheads side by side in one run
+	$(BIN)/python -m tools.bench
 
 clean: ## Remove what make made (results stay)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

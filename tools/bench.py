@@ -17,6 +17,7 @@ from abtest.model.sandbox import ContainerOptions, ImageFacts, ImageRequest, San
 from abtest.ports import Runtime
 from abtest.runtimes import choose
 from abtest.runtimes.docker import host_image
+from tools.scale import bench_summary
 
 REPEATS = 15
 
@@ -105,6 +106,7 @@ def bench_runtime(kind: str, folder: Path) -> None:
 
 
 def main() -> None:
+    bench_summary()
     print(
         f"{'medians of ' + str(REPEATS) + ', taken in turn':<58} {'ours':>11}  {'bare':>11}  ratio"
     )

@@ -33,7 +33,9 @@ def once(folder: Path) -> tuple[float, float, float]:
 
 def bench_summary() -> None:
     """Print one line per size, the best of some runs: what else runs here can only slow it down."""
-    print(f"abtest summary, best of {REPEATS}; wanted: {LIMIT_S:.0f} s and {LIMIT_MB:.0f} MB at 100 000")
+    print(
+        f"abtest summary, best of {REPEATS}; wanted: {LIMIT_S:.0f} s and {LIMIT_MB:.0f} MB at 100 000"
+    )
     first: tuple[float, ...] = ()
     with tempfile.TemporaryDirectory() as folder:
         for size in SIZES:

@@ -41,7 +41,7 @@ def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> Ce
         for record, one in zip(records, estimates, strict=True)
         if one.rate_tok_s is not None
     ]
-    rates = tuple(one.rate_tok_s for _, one in usable if one.rate_tok_s is not None)
+    rates = tuple([one.rate_tok_s for _, one in usable if one.rate_tok_s is not None])
     mean = moments.mean(rates) if rates else None
     short_s = [pair.t_short_s for record, _ in usable for pair in record.pairs]
     all_differences_s = [one.difference_s for _, one in usable]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +45,19 @@ def test_a_brief_record_says_the_same_but_for_what_is_left_out() -> None:
     whole = record()
     brief = brief_of(codec.encode(whole))
     for one in fields(TrialRecord):
-        if one.name not in (*LEFT_OUT, "identity", "container"):
+        if one.name not in (*LEFT_OUT, "identity", "container", "pairs"):
             assert getattr(brief, one.name) == getattr(whole, one.name), one.name
+    assert [(pair.t_short_s, pair.t_long_s) for pair in brief.pairs] == [(0.5, 1.25)]
+    for part, sound, own in (
+        (brief.identity[0], whole.identity[0], "pid"),
+        (brief.container, whole.container, "id"),
+    ):
+        for one in fields(type(sound)):  # type: ignore[arg-type]  # of a dataclass
+            if one.name != own:
+                assert getattr(part, one.name) == getattr(sound, one.name), one.name
     assert isinstance(brief.status, Status)
     assert (brief.cell, brief.condition, brief.counts) == (whole.cell, whole.condition, False)
-    assert [entry.match for entry in brief.identity] == [True, False]
-    assert brief.container == ContainerFacts("", "img", None, "mm")
+    assert [(entry.pid, entry.match) for entry in brief.identity] == [(0, True), (0, False)]
 
 
 def test_records_that_say_the_same_share_it() -> None:
@@ -58,6 +65,15 @@ def test_records_that_say_the_same_share_it() -> None:
     first, second = (reader.decode(codec.encode(record(pid)).encode()) for pid in (11, 4711))
     for name in ("identity", "routes", "environment", "container"):
         assert getattr(first, name) is getattr(second, name)
+
+
+def test_hashes_of_jit_functions_are_shared_too() -> None:
+    reader, ranks = Reader(), record().identity
+    jit = tuple(replace(one, triton={"kernel": "hash"}) for one in ranks)
+    lines = [codec.encode(replace(record(pid), identity=jit)).encode() for pid in (1, 2)]
+    first, second = map(reader.decode, lines)
+    assert first.identity is second.identity  # type: ignore[union-attr]  # they are trials
+    assert first.identity[0].triton == {"kernel": "hash"}  # type: ignore[union-attr]  # they are trials
 
 
 def test_keys_that_an_older_schema_did_not_have_take_their_defaults() -> None:
