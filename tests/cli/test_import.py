@@ -91,6 +91,17 @@ def test_a_record_carries_no_identity(imported: Path) -> None:
         )
 
 
+def test_an_imported_folder_is_sound_until_someone_changes_it(
+    imported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", str(imported)]) == 0
+    ledger = imported / "ledger.jsonl"
+    ledger.write_text(ledger.read_text() + "more\n")
+    capsys.readouterr()
+    assert main(["verify", str(imported)]) == 1
+    assert "line 15: not a record" in capsys.readouterr().out
+
+
 def test_another_baseline_turns_the_ratio_round(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
