@@ -1,7 +1,7 @@
 # Every target makes .venv by itself. Recipes are silent: stdout is the result.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help ab rerun summary pr report verify doctor test check format bench schema clean
+.PHONY: help ab rerun summary pr report verify doctor test check format bench calibrate schema clean
 
 EXPERIMENT ?= arms/reference
 RESULTS ?= latest
@@ -74,8 +74,11 @@ schema: $(STAMP) ## Write the JSON schemas of experiment files and of summaries
 	$(ABTEST) schema > docs/experiment.schema.json
 	$(ABTEST) schema summary > docs/summary.schema.json
 
-bench: $(STAMP) ## Print overheads, side by side in one run [IMAGE=..]
-	$(BIN)/python tools/bench.py $(IMAGE)
+bench: $(STAMP) ## Print how summaries grow, and overheads side by side in one run [IMAGE=..]
+	$(BIN)/python -m tools.bench $(IMAGE)
+
+calibrate: $(STAMP) ## Try the statistics on simulated worlds; writes docs/calibration.md (minutes)
+	$(BIN)/python -m tools.calibrate > docs/calibration.md
 
 clean: ## Remove what make made (results stay)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

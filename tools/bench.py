@@ -20,6 +20,7 @@ from abtest.runtimes import choose
 from abtest.runtimes.docker import copy_in, host_image
 from abtest.runtimes.docker.engine import Engine, connect
 from abtest.runtimes.docker.image import resolve
+from tools.scale import bench_summary
 
 REPEATS = 15
 IMAGE_REPEATS = 7
@@ -153,6 +154,7 @@ def _one_container(engine: Engine, image_id: str, parts: dict[str, list[float]])
 
 
 def main() -> None:
+    bench_summary()
     print(
         f"{'medians of ' + str(REPEATS) + ', taken in turn':<58} {'ours':>11}  {'bare':>11}  ratio"
     )

@@ -41,7 +41,7 @@ def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> Ce
         for record, one in zip(records, estimates, strict=True)
         if one.rate_tok_s is not None
     ]
-    rates = tuple(one.rate_tok_s for _, one in usable if one.rate_tok_s is not None)
+    rates = tuple([one.rate_tok_s for _, one in usable if one.rate_tok_s is not None])
     mean = moments.mean(rates) if rates else None
     short_s = [pair.t_short_s for record, _ in usable for pair in record.pairs]
     all_differences_s = [one.difference_s for _, one in usable]
@@ -83,7 +83,7 @@ def _flags(
     where = str(cell)
     found: list[Flag] = []
     lost = sum(one.rate_tok_s is None for one in estimates)
-    jitter_s = _pooled_jitter_s(records)
+    jitter_s = _pooled_jitter_s(records, estimates)
     if lost:
         found.append(flag("drowned", where, f"{lost} trials have T_long no larger than T_short"))
     elif jitter_s and any(drowned(one.difference_s, jitter_s) for one in estimates):
@@ -121,15 +121,20 @@ def _unseen(count: int) -> str:
     return f"n = {count}: two modes of equal weight go unseen with p = {unseen_p(count):.2f}"
 
 
-def _pooled_jitter_s(records: Sequence[TrialRecord]) -> float | None:
+def _pooled_jitter_s(
+    records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate]
+) -> float | None:
     """Pool the jitter of one run, in seconds, over trials with two or more pairs."""
-    parts = [
-        (len(record.pairs) - 1, explaining_jitter_s(differences_s(record.pairs)))
-        for record in records
+    known = [
+        (len(record.pairs) - 1, one.deviation_s)
+        for record, one in zip(records, estimates, strict=True)
+        if one.deviation_s is not None
     ]
-    known = [(degrees, value) for degrees, value in parts if value is not None]
     total = sum(degrees for degrees, _ in known)
-    return (sum(degrees * value**2 for degrees, value in known) / total) ** 0.5 if total else None
+    squares = sum(degrees * value**2 for degrees, value in known)
+    return (
+        (squares / total / 2) ** 0.5 if total else None
+    )  # a difference has the jitter of two runs
 
 
 def _noise_limited(
@@ -151,8 +156,8 @@ def _explained(
     """Add the prefill jitter that would explain the spread by itself."""
     jitter_s = explaining_jitter_s([one.difference_s for one in estimates])
     short_s = moments.mean([pair.t_short_s for record in records for pair in record.pairs])
-    if jitter_s is None:
-        return last
+    if jitter_s is None or not short_s:
+        return last  # a time without any prefill has no prefill jitter
     text = f"; jitter of {1000 * jitter_s:.1f} ms ({100 * jitter_s / short_s:.2f} % of T_short) per run would explain it"
     return Flag(last.name, last.where, last.figures + text, last.why, last.remedy)
 

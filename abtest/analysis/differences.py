@@ -19,8 +19,10 @@ Facts = dict[str, dict[str, set[str]]]
 def facts_by_arm(records: Sequence[TrialRecord]) -> Facts:
     """Collect every observed fact: fact -> arm -> the values that were seen."""
     distinct: dict[tuple[str, frozenset[tuple[str, str]]], None] = {}
-    for record in records:
-        # Trials of one arm say the same thing thousands of times; only what is new is looked into.
+    # Trials of one arm say the same thing thousands of times; only what is new is looked into.
+    for record in {
+        (one.arm, id(one.identity), id(one.environment), id(one.container)): one for one in records
+    }.values():
         distinct[record.arm, frozenset(_facts(record))] = None
     found: Facts = defaultdict(lambda: defaultdict(set))
     said: dict[str, list[set[str]]] = defaultdict(list)
@@ -110,7 +112,7 @@ def decode_routes(
 ) -> Mapping[str, frozenset[Route]]:
     """Collect the decode routes of each arm, whatever the rank; empty where none were recorded."""
     found: dict[str, set[Route]] = defaultdict(set)
-    for record in records:
+    for record in {(one.arm, id(one.routes)): one for one in records}.values():
         for route in record.routes:
             if route.phase == "decode":
                 found[record.arm].add(

@@ -24,6 +24,7 @@ def summarize(
     declared: Sequence[Difference] = (),
     rounds: tuple[int, int] | None = None,
     superseded: int = 0,
+    unreadable: int = 0,
 ) -> Summary:
     """Summarise the standing records of one run.
 
@@ -32,11 +33,12 @@ def summarize(
         declared: what the arms are declared to differ in.
         rounds: count only rounds from the first to the second of these, both included.
         superseded: how many records of the ledger later ones replaced; only counted.
+        unreadable: how many of its lines are no records; only counted.
     """
     chosen = [
         record for record in records if rounds is None or rounds[0] <= record.round <= rounds[1]
     ]
-    counted = count(chosen, arms, superseded)
+    counted = count(chosen, arms, {"superseded": superseded, "unreadable lines": unreadable})
     facts = differences.facts_by_arm(counted.records)
     present = {record.arm for record in counted.records}
     seen = differences.observed(facts, [arm for arm in arms if arm in present])

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from abtest import __version__
 from abtest.errors import LedgerError, UsageError
@@ -16,8 +16,10 @@ from abtest.ledger import store
 from abtest.model.names import Condition
 from abtest.model.result import Difference
 from abtest.ports import Clock
-from abtest.runner.setup import Setup
-from abtest.spec import Experiment
+
+if TYPE_CHECKING:  # a summary needs neither, and they take longer to load than a small ledger
+    from abtest.runner.setup import Setup
+    from abtest.spec import Experiment
 
 LATEST = "latest"
 
@@ -99,7 +101,7 @@ def _short(value: object) -> str:
     return str(value)
 
 
-def describe(setup: Setup, *, experiment_path: str, created: str, why_runtime: str) -> RunFile:
+def describe(setup: "Setup", *, experiment_path: str, created: str, why_runtime: str) -> RunFile:
     """Make the description of a run that is about to start."""
     experiment = setup.experiment
     return RunFile(
@@ -127,7 +129,7 @@ def describe(setup: Setup, *, experiment_path: str, created: str, why_runtime: s
     )
 
 
-def _arm_facts(setup: Setup, experiment: Experiment, name: str) -> dict[str, Any]:
+def _arm_facts(setup: "Setup", experiment: "Experiment", name: str) -> dict[str, Any]:
     arm = experiment.arms[name]
     swaps = setup.swaps[name]
     return {

@@ -101,8 +101,8 @@ def resume(path: Path, choice: Choice, run_folder: Path, options: Options) -> Pa
 def rerun(run_folder: Path, cell: Cell, rounds: int, options: Options) -> Path:
     """Add whole blocks of one condition, all arms, to an existing run."""
     run = results.read_run(run_folder)
-    _check_cell(run, cell)
     options = _same_kind(run, options)
+    _check_cell(run, cell)
     path = Path(os.path.normpath(run_folder / run.experiment_path))
     experiment, folder, _ = chosen(path, _choice_of(run, Choice()), simulate=options.simulate)
     if rounds < 1 or (rounds % 2 and not experiment.allow_unbalanced):
@@ -143,6 +143,11 @@ def _choice_of(run: results.RunFile, choice: Choice) -> Choice:
 
 
 def _same_kind(run: results.RunFile, options: Options) -> Options:
+    if run.isolation == "imported":
+        raise UsageError(
+            f"{run.run} was imported: there is no experiment to go on with",
+            remedy="Measure with `abtest run`; imported figures can only be summarised.",
+        )
     simulated = run.isolation == "simulated"
     return replace(options, simulate=simulated)
 

@@ -1,9 +1,11 @@
 """`abtest summary`: the table again, from the ledger alone."""
 
+import contextlib
+import gc
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +14,7 @@ from abtest.errors import InconclusiveError, UsageError
 from abtest.ledger import store
 from abtest.model.result import Summary
 
+FAULTS_SHOWN = 10  # lines named on stderr; the table counts them all
 Format = Literal["table", "markdown", "csv", "json"]
 
 
@@ -22,24 +25,43 @@ def summary_of(
     from abtest.analysis.summary import summarize
 
     run = results.read_run(run_folder)
-    contents = store.read(run_folder)
-    summary = summarize(
-        contents.standing,
-        run=run.run,
-        experiment=run.experiment,
-        baseline=run.baseline,
-        arms=tuple(run.arms),
-        declared=run.declared(),
-        rounds=rounds,
-    )
-    for fault in contents.faults:
+    with _collector_paused():
+        contents = store.read(run_folder, brief=True)
+        standing = contents.standing
+        summary = summarize(
+            standing,
+            run=run.run,
+            experiment=run.experiment,
+            baseline=run.baseline,
+            arms=tuple(run.arms),
+            declared=run.declared(),
+            rounds=rounds,
+            superseded=len(contents.records) - len(standing),
+            unreadable=len(contents.faults) + (contents.torn is not None),
+        )
+    for fault in contents.faults[:FAULTS_SHOWN]:
         print(f"warning: {run_folder / store.LEDGER}: {fault}", file=sys.stderr)
+    if len(contents.faults) > FAULTS_SHOWN:
+        more = len(contents.faults) - FAULTS_SHOWN
+        print(f"warning: and {more} more lines that cannot be read", file=sys.stderr)
     if contents.torn is not None:
         print(
             f"warning: {run_folder / store.LEDGER}: the last line is torn; it is not counted",
             file=sys.stderr,
         )
     return summary, run
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Stop looking for garbage: all records are alive to the end, and looking costs a third of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def parse_rounds(text: str | None) -> tuple[int, int] | None:

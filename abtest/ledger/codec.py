@@ -3,23 +3,39 @@
 import dataclasses
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from abtest.model.trial import (
-    ContainerFacts,
-    Outputs,
-    Pair,
-    RankIdentity,
-    RouteCount,
-    Status,
-    TrialRecord,
-)
+import msgspec
+
+from abtest.model.trial import TrialRecord
 
 SCHEMA = 1
 
 
 class AlienLineError(ValueError):
     """A line that is no record of ours; the reader reports it with its number."""
+
+
+class Superseded(msgspec.Struct, frozen=True):
+    """The record that replaces an earlier trial's."""
+
+    trial: str
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A remark of the ledger."""
+
+    text: str
+
+
+class _Head(msgspec.Struct, frozen=True):
+    kind: str
+    schema: int
+
+
+Line = TrialRecord | Superseded | Note
+KINDS: Mapping[str, type] = {"trial": TrialRecord, "superseded": Superseded, "note": Note}
 
 
 def encode(record: TrialRecord) -> str:
@@ -56,54 +72,31 @@ def _plain(value: object) -> object:
     return value
 
 
-def decode(line: str) -> dict[str, Any]:
-    """Read one line into its raw mapping.
+def decode(line: bytes | str) -> Line:
+    """Read one line; keys that an older schema did not have take their defaults, unknown ones are ignored.
 
     Raises:
-        AlienLineError: not JSON, not a mapping, or of a kind or schema that is not ours.
+        AlienLineError: not JSON, of a kind or schema that is not ours, or a key is missing or has the wrong form.
     """
     try:
-        body = json.loads(line)
-    except ValueError as error:
-        raise AlienLineError(f"not JSON: {error}") from error
-    if not isinstance(body, dict) or not isinstance(body.get("kind"), str):
-        raise AlienLineError("not a record: it has no kind")
-    schema = body.get("schema")
-    if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
-        raise AlienLineError(f"schema {schema!r} is not known here (up to {SCHEMA})")
-    return body
-
-
-def trial_record(body: Mapping[str, Any]) -> TrialRecord:
-    """Build a trial record from its mapping.
-
-    Raises:
-        AlienLineError: a key is missing or has the wrong form.
-    """
+        head = _decoder(_Head).decode(line)
+    except FAULTS as error:
+        raise AlienLineError(f"not a record: {error}") from error
+    if not 1 <= head.schema <= SCHEMA:
+        raise AlienLineError(f"schema {head.schema} is not known here (up to {SCHEMA})")
+    if head.kind not in KINDS:
+        raise AlienLineError(f"kind {head.kind!r} is not known here")
     try:
-        known = {field.name for field in dataclasses.fields(TrialRecord)}
-        values = {key: value for key, value in body.items() if key in known}
-        values["status"] = Status(values["status"])
-        values["tokens"] = (int(values["tokens"][0]), int(values["tokens"][1]))
-        values["pairs"] = tuple(_pair(pair) for pair in values.get("pairs", ()))
-        values["warmup"] = _pair(values["warmup"]) if values.get("warmup") else None
-        values["token_s_per_token"] = tuple(map(float, values.get("token_s_per_token", ())))
-        values["flags"] = tuple(map(str, values.get("flags", ())))
-        values["kernels"] = tuple(values.get("kernels", ()))
-        values["outputs"] = Outputs(**values["outputs"]) if values.get("outputs") else None
-        values["container"] = (
-            ContainerFacts(**values["container"]) if values.get("container") else None
-        )
-        values["routes"] = tuple(RouteCount(**route) for route in values.get("routes", ()))
-        values["identity"] = tuple(_identity(rank) for rank in values.get("identity", ()))
-        return TrialRecord(**values)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise AlienLineError(f"not a trial record: {type(error).__name__}: {error}") from error
+        found: Line = _decoder(KINDS[head.kind]).decode(line)
+    except FAULTS as error:
+        raise AlienLineError(f"not a record of kind {head.kind}: {error}") from error
+    return found
 
 
-def _pair(value: Mapping[str, Any]) -> Pair:
-    return Pair(float(value["t_short_s"]), float(value["t_long_s"]), str(value["first"]))
+# Deep nesting ends in a RecursionError, bytes that are no text in a UnicodeDecodeError.
+FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-def _identity(value: Mapping[str, Any]) -> RankIdentity:
-    return RankIdentity(**{**value, "copies": tuple(value.get("copies", ()))})
+@cache
+def _decoder(kind: type) -> Any:  # noqa: ANN401 - one decoder per type; the callers name what they get
+    return msgspec.json.Decoder(kind)

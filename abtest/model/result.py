@@ -86,6 +86,14 @@ class Effect:
     basis: str = "differential"
     basis_speedup: float | None = None
 
+    @property
+    def old_cell(self) -> Cell:
+        return Cell(self.baseline, self.condition)
+
+    @property
+    def new_cell(self) -> Cell:
+        return Cell(self.candidate, self.condition)
+
 
 @dataclass(frozen=True, slots=True)
 class DepthTrend:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from abtest.model.names import Cell, Condition
+from abtest.model.names import Cell, Condition, cell_of, condition_of
 
 Scalar = str | int | float | bool | None
 
@@ -157,11 +157,11 @@ class TrialRecord:
 
     @property
     def condition(self) -> Condition:
-        return Condition(self.depth, self.batch)
+        return condition_of(self.depth, self.batch)
 
     @property
     def cell(self) -> Cell:
-        return Cell(self.arm, self.condition)
+        return cell_of(self.arm, self.depth, self.batch)
 
     @property
     def counts(self) -> bool:
