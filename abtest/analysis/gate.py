@@ -14,6 +14,7 @@ from abtest.analysis.classify import classify
 from abtest.analysis.counting import count
 from abtest.analysis.effects import t_quantile, welch_terms
 from abtest.analysis.modes import largest_gap
+from abtest.analysis.proof import PROVED
 from abtest.analysis.summary import summarize
 from abtest.analysis.verdict import FORBIDDING
 from abtest.model.gate import Decision, Gate, GateResult, Look
@@ -67,6 +68,8 @@ def _judge_cell(
     following = next((n for n in LOOKS if len(whole) < n <= cap), None)
 
     def result(decision: Decision, why: str, more: int | None, *looks: Look) -> GateResult:
+        if decision is Decision.MET and summary.identity != PROVED:
+            why += f"; identity: {summary.identity}"  # a pass without proof must not read like one with it
         return GateResult(gate, cell, decision, looks, len(whole), more, why)
 
     if effect.verdict is Verdict.INVALID:

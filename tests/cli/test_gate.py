@@ -28,6 +28,7 @@ def test_a_decided_gate_sets_the_exit_code_after_four_rounds(
     assert said in desk.out
     assert "look 1 at n = 4: ratio 1.2" in desk.out
     assert "one-sided level 2.38 % per look" in desk.out
+    assert ("identity: simulated)" in desk.out) == (code == 0)
     assert desk.rounds() == [1, 1, 2, 2, 3, 3, 4, 4]
 
 
