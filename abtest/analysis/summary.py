@@ -25,6 +25,7 @@ def summarize(
     rounds: tuple[int, int] | None = None,
     superseded: int = 0,
     unreadable: int = 0,
+    same_routes: bool = False,
 ) -> Summary:
     """Summarise the standing records of one run.
 
@@ -34,6 +35,7 @@ def summarize(
         rounds: count only rounds from the first to the second of these, both included.
         superseded: how many records of the ledger later ones replaced; only counted.
         unreadable: how many of its lines are no records; only counted.
+        same_routes: equal routes are what is wanted, as where a slow-down was planted in one and the same kernel.
     """
     chosen = [
         record for record in records if rounds is None or rounds[0] <= record.round <= rounds[1]
@@ -44,9 +46,12 @@ def summarize(
     seen = differences.observed(facts, [arm for arm in arms if arm in present])
     cells = _cells(chosen, counted, arms)
     identity = proof.identity(counted.records)
+    routes_differ = bool(declared) and not same_routes
     imported = identity == proof.IMPORTED
     run_flags = (
-        *findings.of_run(counted, arms, declared, seen, facts, identity=identity),
+        *findings.of_run(
+            counted, arms, declared, seen, facts, identity=identity, routes_differ=routes_differ
+        ),
         *(() if imported else findings.incomplete(counted, cells)),
     )
     by_condition = findings.of_conditions(
@@ -54,7 +59,7 @@ def summarize(
         counted,
         [arm for arm in arms if arm != baseline],
         baseline,
-        declared=bool(declared),
+        routes_differ=routes_differ,
     )
     return Summary(
         run=run,

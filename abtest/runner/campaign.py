@@ -29,11 +29,14 @@ def run_campaign(
     sink: RecordSink,
     ports: Ports,
     earlier: Sequence[TrialRecord] = (),
+    *,
+    started_s: float | None = None,
 ) -> bool:
     """Run every trial of the plan and record each as soon as it ends.
 
     Args:
         earlier: standing records of the same ledger, whose prompts must be met again.
+        started_s: monotonic time from which `limits.total_s` counts; None for now.
 
     Returns:
         True when the plan was finished, False when the time budget ended it after a whole block.
@@ -43,7 +46,7 @@ def run_campaign(
         InfrastructureError: a trial failed more often than `limits.retries` allows.
     """
     memory = _Memory(prompt={r.condition: r.prompt_sha256 for r in earlier if r.prompt_sha256})
-    start_s = ports.clock.monotonic_s()
+    start_s = ports.clock.monotonic_s() if started_s is None else started_s
     total_s = setup.experiment.limits.total_s
     for block in blocks(plan):
         if total_s is not None and ports.clock.monotonic_s() - start_s > total_s:
