@@ -13,11 +13,12 @@ from abtest.cli.clock import RealClock
 from abtest.cli.progress import listening
 from abtest.cli.results import RunFile, describe, host_name
 from abtest.cli.staging import stage_arms
+from abtest.cli.tool import tool_facts
 from abtest.errors import UsageError
 from abtest.ledger import store
 from abtest.model.sandbox import ImageFacts, ImageRequest
 from abtest.model.trial import PlannedTrial, TrialRecord
-from abtest.ports import Runtime
+from abtest.ports import Runtime, TelemetrySource
 from abtest.runner.campaign import run_campaign
 from abtest.runner.setup import Setup
 from abtest.runner.trial import Ports
@@ -45,6 +46,7 @@ class Session:
     why_runtime: str
     ledger: store.Store
     options: Options
+    telemetry: TelemetrySource | None = None
 
     def describe(self, experiment_file: Path) -> RunFile:
         """Describe the run for its `run.json`."""
@@ -63,7 +65,7 @@ class Session:
             listening(as_json=self.options.log_json) as listener,
             sitting.sitting(self.ledger.folder, plan, clock) as ending,
         ):
-            ports = Ports(self.runtime, clock, listener)
+            ports = Ports(self.runtime, clock, listener, self.telemetry)
             whole = run_campaign(self._in_budget(), plan, self.ledger, ports, earlier)
             ending.how = sitting.FINISHED if whole else sitting.BUDGET
         if not whole:
@@ -112,8 +114,17 @@ def session(
             secrets=_secrets(experiment, os.environ),
             isolation=runtime.isolation,
             host=host_name(),
+            tool=tool_facts(),
         )
-        yield Session(setup, runtime, why, ledger, options)
+        yield Session(setup, runtime, why, ledger, options, _telemetry(experiment, options))
+
+
+def _telemetry(experiment: Experiment, options: Options) -> TelemetrySource | None:
+    if options.simulate:  # no machine is measured there, so none is watched
+        return None
+    from abtest.telemetry.sampler import Machine
+
+    return Machine(experiment.telemetry.period_s)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from abtest.model.telemetry import Telemetry
 from abtest.model.trial import (
     ContainerFacts,
     Outputs,
@@ -94,6 +95,7 @@ def trial_record(body: Mapping[str, Any]) -> TrialRecord:
         values["container"] = (
             ContainerFacts(**values["container"]) if values.get("container") else None
         )
+        values["telemetry"] = _telemetry(values["telemetry"]) if values.get("telemetry") else None
         values["routes"] = tuple(RouteCount(**route) for route in values.get("routes", ()))
         values["identity"] = tuple(_identity(rank) for rank in values.get("identity", ()))
         return TrialRecord(**values)
@@ -107,3 +109,15 @@ def _pair(value: Mapping[str, Any]) -> Pair:
 
 def _identity(value: Mapping[str, Any]) -> RankIdentity:
     return RankIdentity(**{**value, "copies": tuple(value.get("copies", ()))})
+
+
+def _telemetry(value: Mapping[str, Any]) -> Telemetry:
+    reasons = value.get("reasons")
+    return Telemetry(
+        **{
+            **value,
+            "reasons": None if reasons is None else tuple(reasons),
+            "foreign": tuple(value.get("foreign", ())),
+            "absent": tuple(value.get("absent", ())),
+        }
+    )
