@@ -2,8 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from abtest.analysis import differences, findings, proof
+from abtest.analysis import differences, findings, machine, proof
 from abtest.analysis.cells import summarize_cell
 from abtest.analysis.comparison import compare
 from abtest.analysis.counting import Counted, count
@@ -46,6 +47,7 @@ def summarize(
     run_flags = (
         *findings.of_run(counted, arms, declared, seen, facts, identity=identity),
         *(() if imported else findings.incomplete(counted, cells)),
+        *findings.of_machine(chosen, counted),
     )
     by_condition = findings.of_conditions(
         chosen,
@@ -98,13 +100,20 @@ def _cells(
     for record in counted.records:
         by_cell[record.cell].append(record)
     voids = Counter(record.cell for record in chosen if record.status is Status.VOID)
+    seen = machine.of_cells(counted.records)
     conditions = sorted({record.condition for record in chosen if not record.discarded})
     return {
-        cell: summarize_cell(cell, by_cell.get(cell, []), voids[cell])
+        cell: _with_flags(
+            summarize_cell(cell, by_cell.get(cell, []), voids[cell]), seen.get(cell, ())
+        )
         for condition in conditions
         for arm in arms
         for cell in (Cell(arm, condition),)
     }
+
+
+def _with_flags(summary: CellSummary, more: tuple[Flag, ...]) -> CellSummary:
+    return replace(summary, flags=(*summary.flags, *more)) if more else summary
 
 
 def _order(records: Sequence[TrialRecord]) -> tuple[tuple[str, ...], ...]:

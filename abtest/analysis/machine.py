@@ -1,0 +1,91 @@
+"""What the machine did while the counted trials ran: clocks, neighbours, gaps. Flags only; nothing is dropped here."""
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from abtest.analysis.explain import flag
+from abtest.model.flag import Flag
+from abtest.model.names import Cell
+from abtest.model.telemetry import Telemetry
+from abtest.model.trial import Status, TrialRecord
+
+LOW = 0.95  # of a clock: boost clocks wander by one or two per cent on a healthy card
+BUSY_SHARE = 0.1  # of all cores, kept busy by others: more than an idle system's housekeeping
+BUSY_CORES = 0.5
+GAP_FACTOR, GAP_LEAST_S = (
+    3.0,
+    10.0,
+)  # against the run's usual gap; ten seconds is how long cards keep their clocks
+
+
+def of_cells(records: Sequence[TrialRecord]) -> dict[Cell, tuple[Flag, ...]]:
+    """Find what the machine did, per cell; only trials that were watched can tell."""
+    gaps = [one.telemetry.idle_s for one in records if one.telemetry is not None]
+    known = [gap for gap in gaps if gap is not None]
+    usual_s = statistics.median(known) if known else None
+    by_cell: dict[Cell, list[TrialRecord]] = defaultdict(list)
+    for record in records:
+        if record.telemetry is not None:
+            by_cell[record.cell].append(record)
+    return {cell: tuple(_of_cell(cell, members, usual_s)) for cell, members in by_cell.items()}
+
+
+def _of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -> Iterator[Flag]:
+    tests: Mapping[str, Callable[[TrialRecord, Telemetry], str | None]] = {
+        "throttled": lambda _, seen: _throttled(seen),
+        "host-busy": _host_busy,
+        "idle-gap": lambda _, seen: _idle_gap(seen, usual_s),
+    }
+    for name, test in tests.items():
+        said = [
+            text
+            for record in records
+            if record.telemetry is not None and (text := test(record, record.telemetry)) is not None
+        ]
+        if said:
+            figures = f"{len(said)} of {len(records)} trials, such as {said[-1]}"
+            yield flag(name, str(cell), figures)
+
+
+def _throttled(seen: Telemetry) -> str | None:
+    """Name the reasons, with core and memory clock apart: decode may not feel a slow core."""
+    shares = {kind: seen.figures.get(f"decode_{kind}_pct_of_cap") for kind in ("sm", "mem")}
+    known = {kind: share for kind, share in shares.items() if share is not None}
+    clocks = ", ".join(f"{kind} clock {share:.1f} % of its cap" for kind, share in known.items())
+    if seen.reasons:
+        return f"{' and '.join(seen.reasons)} ({clocks or 'clocks not read'})"
+    if seen.reasons is None and any(share < 100 * LOW for share in known.values()):
+        return f"{clocks} (reasons cannot be read here)"
+    return None
+
+
+def _host_busy(record: TrialRecord, seen: Telemetry) -> str | None:
+    others = seen.figures.get("other_cores")
+    cores = record.environment.get("machine.cpu.cores", "")
+    share = BUSY_SHARE * int(cores) if cores.isdigit() else 0.0
+    if others is None or others < max(BUSY_CORES, share):
+        return None
+    return f"{others:.1f} of {cores or 'unknown'} cores kept busy by others"
+
+
+def _idle_gap(seen: Telemetry, usual_s: float | None) -> str | None:
+    first, usual = seen.figures.get("first_sm_mhz"), seen.phases.get("decode", {}).get("sm_mhz")
+    if first is not None and usual is not None and first < LOW * usual:
+        return f"first clock {first:g} MHz, later {usual:g} MHz"
+    gap_s = seen.idle_s
+    if gap_s is None or usual_s is None or gap_s < max(GAP_LEAST_S, GAP_FACTOR * usual_s):
+        return None
+    return f"a gap of {gap_s:.0f} s before it, {usual_s:.1f} s is usual"
+
+
+def voids(chosen: Sequence[TrialRecord]) -> Iterator[Flag]:
+    """Count void trials by reason: they do not enter a number, and they are not hidden."""
+    reasons = Counter(
+        (record.reason or "no reason").partition(":")[0]
+        for record in chosen
+        if record.status is Status.VOID and not record.discarded
+    )
+    if reasons:
+        named = ", ".join(f"{count} {name}" for name, count in reasons.most_common())
+        yield flag("void-trials", "run", named)
