@@ -63,6 +63,8 @@ def _growing_layers(said: Mapping[str, Any]) -> int | None:
     kinds = said.get("layer_types") or said.get("layers_block_type")
     if isinstance(kinds, list | tuple):
         return sum(kind in FULL for kind in kinds)
+    if isinstance(kinds, Mapping):  # counted already, by the probe
+        return sum(int(count) for kind, count in kinds.items() if kind in FULL)
     layers, every = said.get("num_hidden_layers"), said.get("full_attention_interval")
     if not isinstance(layers, int):
         return None

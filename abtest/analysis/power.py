@@ -7,12 +7,14 @@ does, longer with every token: power falls with depth. The sign needs no profile
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from abtest.analysis import moments
 from abtest.analysis.explain import flag
-from abtest.analysis.kvcache import KvCache, kv_cache
+from abtest.analysis.kvcache import KvCache, kv_cache, ns_per_kib
 from abtest.model.flag import Flag
 from abtest.model.names import Cell, Condition
+from abtest.model.result import DepthTrend
 from abtest.model.telemetry import Telemetry
 from abtest.model.trial import TrialRecord
 
@@ -70,6 +72,23 @@ def _figures(
     return "; ".join([*said, *([hint] if hint else [])])
 
 
+def with_cache(
+    trends: Sequence[DepthTrend], records: Sequence[TrialRecord]
+) -> tuple[DepthTrend, ...]:
+    """Add what the cache weighs, and what reading it costs, where the model's configuration was recorded."""
+    caches = {record.arm: record for record in records}
+    return tuple(
+        trend
+        if (cache := cache_of(caches[trend.arm])) is None
+        else replace(
+            trend,
+            kv_bytes_per_position=cache.bytes_per_position,
+            ns_per_kib=ns_per_kib(trend.slope_ms_per_1000, trend.batch * cache.bytes_per_position),
+        )
+        for trend in trends
+    )
+
+
 def cache_of(record: TrialRecord) -> KvCache | None:
     """Work out the cache of a trial's model; None where the record does not tell it."""
     config = _loaded(record.environment.get("model.config"))
@@ -77,9 +96,9 @@ def cache_of(record: TrialRecord) -> KvCache | None:
     if not config or not ranks.isdigit():
         return None
     arguments = _loaded(record.environment.get("engine.args"))
-    dtype = arguments.get("dtype", "auto")
-    cache_dtype = arguments.get("kv_cache_dtype", "auto")
-    return kv_cache(config, int(ranks), dtype if cache_dtype == "auto" else cache_dtype)
+    dtypes = [str(arguments.get(name, "auto")) for name in ("kv_cache_dtype", "dtype")]
+    chosen = next((one for one in dtypes if one != "auto"), "auto")
+    return kv_cache(config, int(ranks), chosen)
 
 
 def _loaded(text: str | None) -> dict[str, object]:

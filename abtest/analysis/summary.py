@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from abtest.analysis import differences, findings, machine, proof
+from abtest.analysis import differences, findings, machine, power, proof
 from abtest.analysis.cells import summarize_cell
 from abtest.analysis.comparison import compare
 from abtest.analysis.counting import Counted, count
@@ -73,7 +73,7 @@ def summarize(
             _unsaid(by_condition, run_flags),
             imported=imported,
         ),
-        depth=trends(tuple(cells.values())),
+        depth=power.with_cache(trends(tuple(cells.values())), counted.records),
         declared_difference=tuple(declared),
         observed_difference=seen,
         order=_order(counted.records),

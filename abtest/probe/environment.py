@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from abtest.probe.request import Request
@@ -19,6 +19,20 @@ SKIPPED = {
     "_",
     "HOSTNAME",
 }  # differ between trials by nature
+MODEL_KEYS = (
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "hidden_size",
+    "dtype",
+    "torch_dtype",
+    "layer_types",
+    "layers_block_type",
+    "full_attention_interval",
+    "kv_lora_rank",
+    "qk_rope_head_dim",
+)
 PROBE_SITE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -39,11 +53,39 @@ def facts(request: Request) -> dict[str, str]:
         "engine.args": json.dumps(request.engine.args, sort_keys=True),
         "engine.tensor_parallel": str(request.engine.tensor_parallel),
     }
+    config = model_config(request.engine.args)
+    if config is not None:
+        found["model.config"] = config
     for name, value in os.environ.items():
         if name not in SKIPPED and name not in request.hide_env:
             found[f"env.{name}"] = _without_site(value) if name == "PYTHONPATH" else value
     folders = _folders(request.out)
     return {name: _normalised(value, folders) for name, value in found.items()}
+
+
+def model_config(args: dict[str, Any]) -> str | None:
+    """Give what of the model's own configuration decides the size of its KV cache; None where there is none.
+
+    Only a model in a folder can be read; lists of layers are counted, to keep the fact short.
+    """
+    model = args.get("model")
+    if not isinstance(model, str):
+        return None
+    try:
+        with open(os.path.join(model, "config.json"), encoding="utf-8") as file:
+            body = json.load(file)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(body, dict):
+        return None
+    inner = body.get("text_config")
+    said = dict(body, **inner) if isinstance(inner, dict) else body
+    found = {name: said[name] for name in MODEL_KEYS if said.get(name) is not None}
+    for name in ("layer_types", "layers_block_type"):
+        if isinstance(found.get(name), list):
+            kinds = [str(kind) for kind in found[name]]
+            found[name] = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+    return json.dumps(found, sort_keys=True)
 
 
 def distributions_sha256() -> str:

@@ -142,7 +142,6 @@ class Host:
             "cpu.microcode": fields.get("microcode"),
             "cpu.governor": ", ".join(sorted(name for name in governors if name)) or None,
             "memory_gib": None if memory is None else f"{memory / (1 << 20):.1f}",
-            "kernel": platform.release(),
             "clock_source": _text(
                 self._sys / "devices/system/clocksource/clocksource0/current_clocksource"
             ),
