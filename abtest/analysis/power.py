@@ -76,10 +76,13 @@ def with_cache(
     trends: Sequence[DepthTrend], records: Sequence[TrialRecord]
 ) -> tuple[DepthTrend, ...]:
     """Add what the cache weighs, and what reading it costs, where the model's configuration was recorded."""
-    caches = {record.arm: record for record in records}
+    telling: dict[str, TrialRecord] = {}
+    for record in records:
+        if "model.config" in record.environment:
+            telling.setdefault(record.arm, record)
     return tuple(
         trend
-        if (cache := cache_of(caches[trend.arm])) is None
+        if trend.arm not in telling or (cache := cache_of(telling[trend.arm])) is None
         else replace(
             trend,
             kv_bytes_per_position=cache.bytes_per_position,

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from abtest.cli import sitting
+from abtest.cli import preflight, sitting
 from abtest.cli.budget import tell_budget
 from abtest.cli.clock import RealClock
 from abtest.cli.progress import listening
@@ -35,6 +35,7 @@ class Options:
     log_json: bool = False
     allow_host_access: bool = False
     budget_s: float | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +117,14 @@ def session(
             host=host_name(),
             tool=tool_facts(),
         )
-        yield Session(setup, runtime, why, ledger, options, _telemetry(experiment, options))
+        telemetry = machine_of(experiment, options)
+        if telemetry is not None:
+            preflight.require(experiment, telemetry, run_folder, strict=options.strict)
+        yield Session(setup, runtime, why, ledger, options, telemetry)
 
 
-def _telemetry(experiment: Experiment, options: Options) -> TelemetrySource | None:
+def machine_of(experiment: Experiment, options: Options) -> TelemetrySource | None:
+    """Give what watches this machine; None for a simulation."""
     if options.simulate:  # no machine is measured there, so none is watched
         return None
     from abtest.telemetry.sampler import Machine

@@ -92,8 +92,9 @@ def test_work_of_somebody_else_keeps_the_next_trial_waiting() -> None:
     foreign, own, unknown = (
         CardProcess("gpu0", pid, ours) for pid, ours in ((5, False), (6, True), (7, None))
     )
-    assert list(busy({}, {}, (own, unknown))) == []
+    assert list(busy({}, {}, (own,))) == []
     assert list(busy({}, {}, (foreign,))) == ["process 5 of somebody else works on gpu0"]
+    assert list(busy({}, {}, (unknown,))) == ["process 7 of somebody else works on gpu0"]
 
 
 def test_the_gap_between_trials_is_constant_and_recorded(make_world: MakeWorld) -> None:

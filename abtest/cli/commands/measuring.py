@@ -13,6 +13,7 @@ from abtest.cli.app import (
     ResultsName,
     Root,
     RuntimeName,
+    Strict,
     app,
     names,
     need_linux,
@@ -50,6 +51,7 @@ def run(
     results: Root = RESULTS,
     log_json: LogJson = False,
     allow_host_access: HostAccess = False,
+    strict: Strict = False,
 ) -> None:
     """Plan an experiment, run it in fresh sandboxes, print the table."""
     from abtest.cli import results as folders
@@ -67,7 +69,11 @@ def run(
         print(dry_run_text(narrowed, commands.full_plan(narrowed), results), end="")
         return
     options = session_options(
-        simulate=simulate, log_json=log_json, allow_host_access=allow_host_access, budget=budget
+        simulate=simulate,
+        log_json=log_json,
+        allow_host_access=allow_host_access,
+        budget=budget,
+        strict=strict,
     )
     need_linux()
     if resume is None:
@@ -85,6 +91,7 @@ def rerun(
     results: Root = RESULTS,
     log_json: LogJson = False,
     allow_host_access: HostAccess = False,
+    strict: Strict = False,
 ) -> None:
     """Add whole blocks, all arms in mirrored order, for one cell's condition."""
     from abtest.cli import results as folders
@@ -96,7 +103,7 @@ def rerun(
     except ValueError as error:
         raise UsageError(f"--cell: {error}", remedy="Name a cell of the run's table.") from error
     options = session_options(
-        simulate=False, log_json=log_json, allow_host_access=allow_host_access
+        simulate=False, log_json=log_json, allow_host_access=allow_host_access, strict=strict
     )
     need_linux()
     folder = commands.rerun(folders.find(run_name, results), wanted, rounds, options)
