@@ -34,6 +34,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "throttled": ("A card ran below its clocks for a reason of its own; a decode that waits for memory may not feel a slow core.", "Compare core and memory clock; cool the card, raise its power limit or lock its clocks."),
     "host-busy": ("Other processes used the processor while the trial was timed.", "Stop them, or give the trial cores of its own (container.cpuset_cpus)."),
     "idle-gap": ("A card that was idle before starts with slow clocks.", "Keep the gap between trials constant and warm up directly before timing."),
+    "link-narrow": ("The link to a card stayed below its maximum, also under load: prefill pays for that, decode hardly does.", "Reseat the card or move it; compare prefill times only with runs of the same link."),
     "void-trials": ("The machine's state spoiled these trials; their whole blocks were run again, by a rule fixed before the run.", "Read their reasons in the ledger; many of them mean that the machine is not fit."),
     "follows-machine": ("The rates follow the machine's state within cells: part of what is seen may be the machine.", "Steady that quantity (locked clocks, a quiet host) and run again."),
     "power-falls": ("Power falls with depth in this arm only: the sign of compute units that starve while a few walk the context.", "Profile the decode steps; splitting the context over more programs is the usual cure."),

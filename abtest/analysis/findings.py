@@ -104,6 +104,7 @@ def _outputs(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
 def of_machine(chosen: Sequence[TrialRecord], counted: Counted) -> Iterator[Flag]:
     """Find what the machine did to the whole run."""
     yield from machine.voids(chosen)
+    yield from machine.links(counted.records)
     yield from confounds.correlations(counted.records)
     yield from power.findings(counted.records)
 

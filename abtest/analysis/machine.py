@@ -79,6 +79,20 @@ def _idle_gap(seen: Telemetry, usual_s: float | None) -> str | None:
     return f"a gap of {gap_s:.0f} s before it, {usual_s:.1f} s is usual"
 
 
+def links(records: Sequence[TrialRecord]) -> Iterator[Flag]:
+    """Find links that stayed below what card and board can do, also under load."""
+    found: Counter[str] = Counter()
+    for record in records:
+        figures = {} if record.telemetry is None else record.telemetry.figures
+        for name, word in (("link_width", "x"), ("link_gen", "generation ")):
+            now, most = figures.get(name), figures.get(f"{name}_max")
+            if now is not None and most is not None and now < most:
+                found[f"{word}{now:g} of {word}{most:g}"] += 1
+    if found:
+        said = ", ".join(f"{text} in {count} trials" for text, count in found.most_common())
+        yield flag("link-narrow", "run", said)
+
+
 def voids(chosen: Sequence[TrialRecord]) -> Iterator[Flag]:
     """Count void trials by reason: they do not enter a number, and they are not hidden."""
     reasons = Counter(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,10 @@ SKIPPED = {
     "_",
     "HOSTNAME",
 }  # differ between trials by nature
+KERNELS = re.compile(
+    r"(torch|triton|pytorch_triton.*|vllm.*|sglang|flash_attn.*|flashinfer.*|xformers|aiter|amd_aiter|numpy|transformers"
+    r"|nvidia_(nccl|cublas|cudnn|cuda_runtime).*)$"
+)
 MODEL_KEYS = (
     "num_hidden_layers",
     "num_attention_heads",
@@ -53,6 +58,9 @@ def facts(request: Request) -> dict[str, str]:
         "engine.args": json.dumps(request.engine.args, sort_keys=True),
         "engine.tensor_parallel": str(request.engine.tensor_parallel),
     }
+    named = libraries()
+    if named:
+        found["libraries"] = named
     config = model_config(request.engine.args)
     if config is not None:
         found["model.config"] = config
@@ -88,8 +96,21 @@ def model_config(args: dict[str, Any]) -> str | None:
     return json.dumps(found, sort_keys=True)
 
 
+def libraries() -> str:
+    """Name the versions of the libraries that kernels come from, where they are installed."""
+    pairs = (name.rsplit(".", 1)[0].partition("-") for name in distributions())
+    return ", ".join(
+        sorted(f"{name} {version}" for name, _, version in pairs if KERNELS.match(name.lower()))
+    )
+
+
 def distributions_sha256() -> str:
-    """Hash the installed distributions' names and versions, read from the names of their folders."""
+    """Hash the installed distributions' names and versions."""
+    return hashlib.sha256("\n".join(sorted(distributions())).encode()).hexdigest()
+
+
+def distributions() -> set[str]:
+    """List the installed distributions, by the names of their folders."""
     found: set[str] = set()
     for folder in sys.path:
         try:
@@ -97,7 +118,7 @@ def distributions_sha256() -> str:
         except OSError:
             continue
         found.update(name for name in names if name.endswith((".dist-info", ".egg-info")))
-    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
+    return found
 
 
 def _without_site(value: str) -> str:

@@ -102,7 +102,7 @@ def _windows(report: Mapping[str, Any]) -> tuple[Window, ...]:
 def _window(entry: Mapping[str, Any], step_s: float) -> Window:
     start_s, end_s = float(entry["start_s"]), float(entry["end_s"])
     stamp = entry.get("first_token_s")
-    if stamp is not None:
+    if stamp is not None and start_s <= float(stamp) <= end_s:  # else it is of another clock
         return Window(str(entry["kind"]), start_s, end_s, float(stamp))
     if step_s <= 0:
         return Window(str(entry["kind"]), start_s, end_s)

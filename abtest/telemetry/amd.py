@@ -74,7 +74,20 @@ class AmdCards:
             "gpu.driver": _text(self._root / "module/amdgpu/version") or "in-kernel amdgpu",
         }
         levels = {_text(card / "power_dpm_force_performance_level") for card in self._cards}
+        units = self._compute_units()
+        if units:
+            found["gpu.compute_units"] = ", ".join(units)
         found["gpu.clock_policy"] = ", ".join(sorted(level or "unknown" for level in levels))
+        return found
+
+    def _compute_units(self) -> list[str]:
+        """Count them per card, from the compute driver's list of nodes; processors are nodes without any."""
+        found = []
+        for path in sorted((self._root / "class/kfd/kfd/topology/nodes").glob("*/properties")):
+            lines = (line.split() for line in (_text(path) or "").splitlines())
+            said = {pair[0]: int(pair[1]) for pair in lines if len(pair) > 1 and pair[1].isdigit()}
+            if said.get("simd_count") and said.get("simd_per_cu"):
+                found.append(str(said["simd_count"] // said["simd_per_cu"]))
         return found
 
     def sample(self) -> dict[str, float | None]:

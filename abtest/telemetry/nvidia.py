@@ -85,11 +85,6 @@ class NvidiaCards:
     def names(self) -> Sequence[str]:
         return [f"gpu{number}" for number in range(len(self._handles))]
 
-    def close(self) -> None:
-        if self._handles:
-            with suppress(Exception):  # a lost card may refuse even this
-                self._nvml.nvmlShutdown()
-
     def raw(self, number: int) -> dict[str, float | None]:
         """Ask one card for everything, in NVML's units; what it cannot say is None."""
         n, handle = self._nvml, self._handles[number]

@@ -104,6 +104,17 @@ def test_void_trials_are_counted_by_reason_and_enter_no_number() -> None:
     assert summary.cells[0].voids == 1
 
 
+def test_d9_d10_a_link_below_its_maximum_under_load_is_flagged_and_an_unread_one_is_not() -> None:
+    def said(**figures: float | None) -> list[str]:
+        seen = replace(watched(), figures=figures)
+        return [one.figures for one in machine.links([trial(seen=seen)])]
+
+    assert said(link_width=8.0, link_width_max=16.0) == ["x8 of x16 in 1 trials"]
+    assert said(link_gen=1.0, link_gen_max=5.0) == ["generation 1 of generation 5 in 1 trials"]
+    assert said(link_width=16.0, link_width_max=16.0, link_gen=5.0, link_gen_max=5.0) == []
+    assert said(link_width=None, link_width_max=16.0) == []
+
+
 CLOCKS = (1965.0, 1900.0, 1850.0, 1700.0, 1800.0, 1600.0)
 
 

@@ -38,6 +38,8 @@ AMD_TREE = {
     f"{CARD}/hwmon/hwmon3/temp2_input": "63000\n",
     f"{CARD}/hwmon/hwmon3/temp2_label": "junction\n",
     "class/drm/card0/device/vendor": "0x1a03\n",  # a board's own display chip
+    "class/kfd/kfd/topology/nodes/0/properties": "cpu_cores_count 64\nsimd_count 0\nsimd_per_cu 0\n",
+    "class/kfd/kfd/topology/nodes/1/properties": "simd_count 440\nsimd_per_cu 4\n",
     "class/kfd/kfd/proc/4711/vram_56789": "4194304\n",
     "class/kfd/kfd/proc/4712/vram_56789": "0\n",
 }

@@ -55,5 +55,7 @@ def test_processes_with_memory_on_a_card_are_listed(amd_tree: Path) -> None:
 def test_facts_name_model_and_firmware(amd_tree: Path) -> None:
     facts = cards(amd_tree).facts()
     assert facts["gpu.models"] == "0x740f"
+    assert facts["gpu.compute_units"] == "110"
+    assert facts["gpu.clock_policy"] == "auto"
     assert facts["gpu.firmware"] == "113-D67301-063"
     assert cards(amd_tree / "empty").facts() == {}

@@ -25,12 +25,8 @@ class Recorded:
 
     def __init__(self, answers: dict[str, Any]) -> None:
         self.answers = answers
-        self.shut = False
 
     def nvmlInit(self) -> None: ...  # noqa: N802 - the driver's name
-
-    def nvmlShutdown(self) -> None:  # noqa: N802 - the driver's name
-        self.shut = True
 
     def nvmlDeviceGetCount(self) -> int:  # noqa: N802 - the driver's name
         return int(self.answers["count"])
