@@ -10,15 +10,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from abtest.analysis import moments
-from abtest.analysis.differential import estimate
 from abtest.analysis.explain import flag
 from abtest.model.flag import Flag
 from abtest.model.names import Cell
+from abtest.model.result import CellSummary
 from abtest.model.trial import TrialRecord
 
 STRONG = 0.7
 BY_CHANCE = 0.01
 LEAST_DEGREES = 3
+ROUNDING = 1e-12  # of the sum of squares: a mean of equal numbers may be off by its last digit
 
 
 def _phase(name: str) -> Callable[[TrialRecord], float | None]:
@@ -46,42 +47,60 @@ QUANTITIES: Mapping[str, Callable[[TrialRecord], float | None]] = {
 }
 
 
-def correlations(records: Sequence[TrialRecord]) -> Iterator[Flag]:
-    """Find the quantities that the rates of a run follow."""
-    if not any(record.telemetry is not None for record in records):
-        return
-    rates = [estimate(record).rate_tok_s for record in records]
+def correlations(
+    records: Sequence[TrialRecord], cells: Mapping[Cell, CellSummary]
+) -> Iterator[Flag]:
+    """Find the quantities that the rates of a run follow.
+
+    Args:
+        records: counted ones, in time order.
+        cells: their summaries, whose rates stand in the same order.
+    """
+    groups = list(_groups(records, cells))
     strong = []
     for name, read in QUANTITIES.items():
         points = [
-            (record.cell, math.log(rate), value)
-            for record, rate in zip(records, rates, strict=True)
-            if rate is not None and (value := read(record)) is not None
+            [(log, value) for record, log in group if (value := read(record)) is not None]
+            for group in groups
         ]
-        found = within_cells(points)
+        found = within_groups([group for group in points if group])
         if found is not None and _is_strong(*found):
-            strong.append(f"{name}: r = {found[0]:+.2f} (n = {len(points)})")
+            strong.append(f"{name}: r = {found[0]:+.2f} (n = {sum(map(len, points))})")
     if strong:
         yield flag("follows-machine", "run", "; ".join(strong))
 
 
-def within_cells(points: Sequence[tuple[Cell, float, float]]) -> tuple[float, int] | None:
-    """Correlate two quantities after taking away each cell's means; returns r and its degrees of freedom.
+def _groups(
+    records: Sequence[TrialRecord], cells: Mapping[Cell, CellSummary]
+) -> Iterator[list[tuple[TrialRecord, float]]]:
+    """Pair the watched trials of each cell with the logs of their rates; a cell that lost a rate is left out."""
+    members: dict[tuple[str, int, int], list[TrialRecord]] = defaultdict(list)
+    for record in records:
+        members[record.arm, record.depth, record.batch].append(record)
+    for cell, summary in cells.items():
+        own = members[cell.arm, cell.condition.depth, cell.condition.batch]
+        if len(own) == len(summary.rates_tok_s):
+            pairs = zip(own, map(math.log, summary.rates_tok_s), strict=True)
+            yield [pair for pair in pairs if pair[0].telemetry is not None]
+
+
+def within_groups(groups: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, int] | None:
+    """Correlate two quantities after taking away each group's means; returns r and its degrees of freedom.
 
     None where there are too few points, or one quantity does not change.
     """
-    groups: dict[Cell, list[tuple[float, float]]] = defaultdict(list)
-    for cell, x, y in points:
-        groups[cell].append((x, y))
+    degrees = sum(map(len, groups)) - len(groups) - 1
+    if degrees < LEAST_DEGREES or len({y for group in groups for _, y in group}) == 1:
+        return None
     xs: list[float] = []
     ys: list[float] = []
-    for members in groups.values():
-        centers = [moments.mean([one[axis] for one in members]) for axis in (0, 1)]
-        xs += [x - centers[0] for x, _ in members]
-        ys += [y - centers[1] for _, y in members]
-    degrees = len(points) - len(groups) - 1
+    for group in groups:
+        centers = [moments.mean([one[axis] for one in group]) for axis in (0, 1)]
+        xs += [x - centers[0] for x, _ in group]
+        ys += [y - centers[1] for _, y in group]
     sxx, syy = (math.fsum(one * one for one in values) for values in (xs, ys))
-    if degrees < LEAST_DEGREES or not sxx or not syy:
+    size = math.fsum(y * y for group in groups for _, y in group)
+    if not sxx or syy <= ROUNDING * size:
         return None
     return math.fsum(x * y for x, y in zip(xs, ys, strict=True)) / math.sqrt(sxx * syy), degrees
 

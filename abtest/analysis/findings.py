@@ -101,11 +101,13 @@ def _outputs(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
         yield flag("outputs-differ", where, "one hash per arm, not the same")
 
 
-def of_machine(chosen: Sequence[TrialRecord], counted: Counted) -> Iterator[Flag]:
+def of_machine(
+    chosen: Sequence[TrialRecord], counted: Counted, cells: Mapping[Cell, CellSummary]
+) -> Iterator[Flag]:
     """Find what the machine did to the whole run."""
     yield from machine.voids(chosen)
     yield from machine.links(counted.records)
-    yield from confounds.correlations(counted.records)
+    yield from confounds.correlations(counted.records, cells)
     yield from power.findings(counted.records)
 
 

@@ -1,8 +1,8 @@
 """What the machine did while the counted trials ran: clocks, neighbours, gaps. Flags only; nothing is dropped here."""
 
 import statistics
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from abtest.analysis.explain import flag
 from abtest.model.flag import Flag
@@ -19,37 +19,41 @@ GAP_FACTOR, GAP_LEAST_S = (
 )  # against the run's usual gap; ten seconds is how long cards keep their clocks
 
 
-def of_cells(records: Sequence[TrialRecord]) -> dict[Cell, tuple[Flag, ...]]:
-    """Find what the machine did, per cell; only trials that were watched can tell."""
-    gaps = [one.telemetry.idle_s for one in records if one.telemetry is not None]
-    known = [gap for gap in gaps if gap is not None]
-    usual_s = statistics.median(known) if known else None
-    by_cell: dict[Cell, list[TrialRecord]] = defaultdict(list)
+def usual_gap_s(records: Sequence[TrialRecord]) -> float | None:
+    """Find the usual gap before a trial; None where no trial was watched."""
+    known = [
+        one.telemetry.idle_s
+        for one in records
+        if one.telemetry is not None and one.telemetry.idle_s is not None
+    ]
+    return statistics.median(known) if known else None
+
+
+def of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -> Iterator[Flag]:
+    """Find what the machine did while a cell's trials ran; only trials that were watched can tell.
+
+    Args:
+        usual_s: the run's usual gap before a trial.
+    """
+    said: dict[str, list[str]] = {"throttled": [], "host-busy": [], "idle-gap": []}
     for record in records:
-        if record.telemetry is not None:
-            by_cell[record.cell].append(record)
-    return {cell: tuple(_of_cell(cell, members, usual_s)) for cell, members in by_cell.items()}
-
-
-def _of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -> Iterator[Flag]:
-    tests: Mapping[str, Callable[[TrialRecord, Telemetry], str | None]] = {
-        "throttled": lambda _, seen: _throttled(seen),
-        "host-busy": _host_busy,
-        "idle-gap": lambda _, seen: _idle_gap(seen, usual_s),
-    }
-    for name, test in tests.items():
-        said = [
-            text
-            for record in records
-            if record.telemetry is not None and (text := test(record, record.telemetry)) is not None
-        ]
-        if said:
-            figures = f"{len(said)} of {len(records)} trials, such as {said[-1]}"
+        seen = record.telemetry
+        if seen is None:
+            continue
+        found = (_throttled(seen), _host_busy(record, seen), _idle_gap(seen, usual_s))
+        for texts, text in zip(said.values(), found, strict=True):
+            if text is not None:
+                texts.append(text)
+    for name, texts in said.items():
+        if texts:
+            figures = f"{len(texts)} of {len(records)} trials, such as {texts[-1]}"
             yield flag(name, str(cell), figures)
 
 
 def _throttled(seen: Telemetry) -> str | None:
     """Name the reasons, with core and memory clock apart: decode may not feel a slow core."""
+    if seen.reasons == ():
+        return None
     shares = {kind: seen.figures.get(f"decode_{kind}_pct_of_cap") for kind in ("sm", "mem")}
     known = {kind: share for kind, share in shares.items() if share is not None}
     clocks = ", ".join(f"{kind} clock {share:.1f} % of its cap" for kind, share in known.items())
@@ -62,9 +66,11 @@ def _throttled(seen: Telemetry) -> str | None:
 
 def _host_busy(record: TrialRecord, seen: Telemetry) -> str | None:
     others = seen.figures.get("other_cores")
+    if others is None or others < BUSY_CORES:
+        return None
     cores = record.environment.get("machine.cpu.cores", "")
     share = BUSY_SHARE * int(cores) if cores.isdigit() else 0.0
-    if others is None or others < max(BUSY_CORES, share):
+    if others < share:
         return None
     return f"{others:.1f} of {cores or 'unknown'} cores kept busy by others"
 

@@ -47,7 +47,7 @@ def summarize(
     run_flags = (
         *findings.of_run(counted, arms, declared, seen, facts, identity=identity),
         *(() if imported else findings.incomplete(counted, cells)),
-        *findings.of_machine(chosen, counted),
+        *findings.of_machine(chosen, counted, cells),
     )
     by_condition = findings.of_conditions(
         chosen,
@@ -100,11 +100,12 @@ def _cells(
     for record in counted.records:
         by_cell[record.cell].append(record)
     voids = Counter(record.cell for record in chosen if record.status is Status.VOID)
-    seen = machine.of_cells(counted.records)
+    usual_s = machine.usual_gap_s(counted.records)
     conditions = sorted({record.condition for record in chosen if not record.discarded})
     return {
         cell: _with_flags(
-            summarize_cell(cell, by_cell.get(cell, []), voids[cell]), seen.get(cell, ())
+            summarize_cell(cell, by_cell.get(cell, []), voids[cell]),
+            tuple(machine.of_cell(cell, by_cell.get(cell, []), usual_s)),
         )
         for condition in conditions
         for arm in arms

@@ -20,6 +20,7 @@ LEAST_SHM_BYTES = (
 LEAST_FREE_BYTES, WISHED_FREE_BYTES = 100 << 20, 1 << 30
 HELD_SHARE = 0.02  # of a card's memory before anything runs; drivers keep some hundred MiB
 HELD_BYTES = 1 << 30
+NVIDIA_NODE = Path("/dev/nvidiactl")
 SOUND_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
 FAST_GOVERNORS = ("performance", "schedutil")
 
@@ -60,7 +61,7 @@ def of_machine(machine: Machine) -> Iterator[Check]:
     if machine.cards:
         yield _foreign(machine.processes)
         yield _locked(machine.facts.get("gpu.clock_policy"))
-    elif Path("/dev/nvidiactl").exists():
+    elif NVIDIA_NODE.exists():
         yield Check(
             "cards",
             "warn",

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from abtest.analysis import confounds, machine, power
+from abtest.analysis import machine, power
 from abtest.analysis.kvcache import kv_cache, ns_per_kib
 from abtest.analysis.summary import summarize
+from abtest.model.flag import Flag
 from abtest.model.names import Cell, Condition
 from abtest.model.telemetry import Telemetry
 from abtest.model.trial import Pair, Status, TrialRecord
@@ -43,7 +44,7 @@ def trial(
 
 
 def names(records: list[TrialRecord]) -> dict[str, str]:
-    flags = machine.of_cells(records).get(Cell("stock", Condition(512)), ())
+    flags = machine.of_cell(Cell("stock", Condition(512)), records, machine.usual_gap_s(records))
     return {one.name: one.figures for one in flags}
 
 
@@ -115,6 +116,11 @@ def test_d9_d10_a_link_below_its_maximum_under_load_is_flagged_and_an_unread_one
     assert said(link_width=None, link_width_max=16.0) == []
 
 
+def followed(records: list[TrialRecord]) -> list[Flag]:
+    summary = summarize(records, run="r", experiment="e", baseline="stock", arms=("stock", "fast"))
+    return [one for one in summary.flags if one.name == "follows-machine"]
+
+
 CLOCKS = (1965.0, 1900.0, 1850.0, 1700.0, 1800.0, 1600.0)
 
 
@@ -128,17 +134,17 @@ def followers(noise: float) -> list[TrialRecord]:
 
 
 def test_d7_a_rate_that_follows_the_clock_is_told_with_r_and_n() -> None:
-    found = list(confounds.correlations(followers(0.01)))
+    found = followed(followers(0.01))
     assert [one.name for one in found] == ["follows-machine"]
     assert "core clock of the card: r = +0.9" in found[0].figures
     assert "(n = 12)" in found[0].figures
 
 
 def test_d7_a_weak_or_tiny_correlation_is_not_told() -> None:
-    assert list(confounds.correlations(followers(0.5))) == []
-    assert list(confounds.correlations(followers(0.01)[:3])) == []
+    assert list(followed(followers(0.5))) == []
+    assert list(followed(followers(0.01)[:3])) == []
     constant = [replace(one, telemetry=watched(decode={"sm_mhz": 1965.0})) for one in followers(0.0)]  # fmt: skip
-    assert list(confounds.correlations(constant)) == []
+    assert list(followed(constant)) == []
 
 
 def test_the_difference_between_arms_is_no_correlation_with_the_slot() -> None:
@@ -147,7 +153,7 @@ def test_the_difference_between_arms_is_no_correlation_with_the_slot() -> None:
         for r in range(1, 7)
         for arm, rate, slot in (("stock", 30.0, 1), ("fast", 240.0, 2))
     ]
-    assert list(confounds.correlations(records)) == []
+    assert list(followed(records)) == []
 
 
 def powered(watts: dict[str, dict[int, float]]) -> list[TrialRecord]:

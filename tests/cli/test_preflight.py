@@ -189,3 +189,15 @@ def test_doctor_checks_an_experiment_and_exits_with_4(
     (small / "refengine/ops/paged_attention.py").unlink()
     assert main(["doctor", str(small), "--results", str(tmp_path)]) == 4
     assert "fail  image, target and pins" in capsys.readouterr().out
+
+
+def test_d9_a_driver_without_a_reader_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = Machine({}, (), {"clock_source": "tsc"})
+    monkeypatch.setattr(preflight, "NVIDIA_NODE", tmp_path / "no-such-node")
+    assert "cards" not in {check.name for check in preflight.of_machine(bare)}
+    monkeypatch.setattr(preflight, "NVIDIA_NODE", tmp_path)
+    (found,) = [check for check in preflight.of_machine(bare) if check.name == "cards"]
+    assert found.level == "warn"
+    assert "abtest[nvidia]" in found.remedy
