@@ -67,7 +67,9 @@ def cards(answers: dict[str, Any], tmp_path: Path) -> NvidiaCards:
 def test_every_quantity_is_read_in_our_units(answers: dict[str, Any], tmp_path: Path) -> None:
     sample = cards(answers, tmp_path).sample()
     assert all(value is not None for value in sample.values()), sample
-    assert sample["gpu0.power_w"] == answers["PowerUsage"] / 1000
+    instant = answers["FieldValues/[186]"][0]
+    power_mw = answers["PowerUsage"] if instant["nvmlReturn"] else instant["value"]["uiVal"]
+    assert sample["gpu0.power_w"] == power_mw / 1000
     assert sample["gpu0.power_limit_w"] == answers["EnforcedPowerLimit"] / 1000
     assert sample["gpu0.sm_max_mhz"] == answers["MaxClockInfo/1"]
     assert sample["gpu0.mem_max_mhz"] == answers["MaxClockInfo/2"]
@@ -94,6 +96,8 @@ def test_d9_what_a_card_does_not_say_is_none(
     answers: dict[str, Any], tmp_path: Path, call: str, quantity: str
 ) -> None:
     del answers[call]
+    if call == "PowerUsage":
+        answers["FieldValues/[186]"] = [{"nvmlReturn": 3}]
     assert cards(answers, tmp_path).sample()[f"gpu0.{quantity}"] is None
 
 
