@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from abtest.analysis import differences, proof
+from abtest.analysis import confounds, differences, machine, power, proof
 from abtest.analysis.counting import Counted
 from abtest.analysis.explain import flag
 from abtest.model.flag import Flag
@@ -103,6 +103,16 @@ def _invalid(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
 def _outputs(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
     if differences.outputs_differ(records):
         yield flag("outputs-differ", where, "one hash per arm, not the same")
+
+
+def of_machine(
+    chosen: Sequence[TrialRecord], counted: Counted, cells: Mapping[Cell, CellSummary]
+) -> Iterator[Flag]:
+    """Find what the machine did to the whole run."""
+    yield from machine.voids(chosen)
+    yield from machine.links(counted.records)
+    yield from confounds.correlations(counted.records, cells)
+    yield from power.findings(counted.records)
 
 
 def incomplete(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[Flag]:

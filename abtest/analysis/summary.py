@@ -2,8 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from abtest.analysis import differences, findings, proof
+from abtest.analysis import differences, findings, machine, power, proof
 from abtest.analysis.cells import summarize_cell
 from abtest.analysis.comparison import compare
 from abtest.analysis.counting import Counted, count
@@ -53,6 +54,7 @@ def summarize(
             counted, arms, declared, seen, facts, identity=identity, routes_differ=routes_differ
         ),
         *(() if imported else findings.incomplete(counted, cells)),
+        *findings.of_machine(chosen, counted, cells),
     )
     by_condition = findings.of_conditions(
         chosen,
@@ -78,7 +80,7 @@ def summarize(
             _unsaid(by_condition, run_flags),
             imported=imported,
         ),
-        depth=trends(tuple(cells.values())),
+        depth=power.with_cache(trends(tuple(cells.values())), counted.records),
         declared_difference=tuple(declared),
         observed_difference=seen,
         order=_order(counted.records),
@@ -105,13 +107,21 @@ def _cells(
     for record in counted.records:
         by_cell[record.cell].append(record)
     voids = Counter(record.cell for record in chosen if record.status is Status.VOID)
+    usual_s = machine.usual_gap_s(counted.records)
     conditions = sorted({record.condition for record in chosen if not record.discarded})
     return {
-        cell: summarize_cell(cell, by_cell.get(cell, []), voids[cell])
+        cell: _with_flags(
+            summarize_cell(cell, by_cell.get(cell, []), voids[cell]),
+            tuple(machine.of_cell(cell, by_cell.get(cell, []), usual_s)),
+        )
         for condition in conditions
         for arm in arms
         for cell in (Cell(arm, condition),)
     }
+
+
+def _with_flags(summary: CellSummary, more: tuple[Flag, ...]) -> CellSummary:
+    return replace(summary, flags=(*summary.flags, *more)) if more else summary
 
 
 def _order(records: Sequence[TrialRecord]) -> tuple[tuple[str, ...], ...]:

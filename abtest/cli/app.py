@@ -73,6 +73,9 @@ GateTexts = Annotated[
 GateRounds = Annotated[
     int, typer.Option("--gate-rounds", help="The gates' last look: 4, 6 or 8 rounds.")
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Warnings about this machine refuse the run (exit 4).")
+]
 RESULTS = Path("results")
 LAST_LOOK = 8
 
@@ -87,13 +90,18 @@ def root(
 
 
 def session_options(
-    *, simulate: bool, log_json: bool, allow_host_access: bool, budget: str | None = None
+    *,
+    simulate: bool,
+    log_json: bool,
+    allow_host_access: bool,
+    budget: str | None = None,
+    strict: bool = False,
 ) -> "Options":
     from abtest.cli.budget import seconds_of
     from abtest.cli.session import Options
 
     budget_s = None if budget is None else seconds_of(budget)
-    return Options(simulate, log_json, allow_host_access, budget_s)
+    return Options(simulate, log_json, allow_host_access, budget_s, strict)
 
 
 def show(folder: Path, form: FormatName, rounds: str | None, gates: "Gates | None" = None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from abtest.cli import sitting
+from abtest.cli import preflight, sitting
 from abtest.cli.budget import tell_budget
 from abtest.cli.choice import Chosen
 from abtest.cli.clock import RealClock
@@ -16,11 +16,12 @@ from abtest.cli.progress import listening
 from abtest.cli.purpose import COMPARE, SAME_FILE, TO_COMPARE, Purpose
 from abtest.cli.results import RunFile, describe, host_name
 from abtest.cli.staging import stage_arms
+from abtest.cli.tool import tool_facts
 from abtest.errors import UsageError
 from abtest.ledger import store
 from abtest.model.sandbox import ImageFacts, ImageRequest
 from abtest.model.trial import PlannedTrial, TrialRecord
-from abtest.ports import Runtime
+from abtest.ports import Runtime, TelemetrySource
 from abtest.runner.campaign import run_campaign
 from abtest.runner.setup import Setup
 from abtest.runner.trial import Ports
@@ -40,6 +41,7 @@ class Options:
     log_json: bool = False
     allow_host_access: bool = False
     budget_s: float | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Session:
     ledger: store.Store
     options: Options
     opened_s: float
+    telemetry: TelemetrySource | None = None
 
     def describe(self, experiment_file: Path) -> RunFile:
         """Describe the run for its `run.json`."""
@@ -72,7 +75,7 @@ class Session:
             listening(as_json=self.options.log_json) as listener,
             sitting.sitting(self.ledger.folder, plan, clock) as ending,
         ):
-            ports = Ports(self.runtime, clock, listener)
+            ports = Ports(self.runtime, clock, listener, self.telemetry)
             whole = run_campaign(
                 self._in_budget(), plan, self.ledger, ports, earlier, started_s=self.opened_s
             )
@@ -129,10 +132,22 @@ def session(chosen: Chosen, run_folder: Path, options: Options) -> Iterator[Sess
             secrets=_secrets(experiment, os.environ),
             isolation=runtime.isolation,
             host=host_name(),
+            tool=tool_facts(),
         )
-        yield Session(
-            setup, chosen.purpose, runtime, why, ledger, options, RealClock().monotonic_s()
-        )
+        telemetry = machine_of(experiment, options)
+        if telemetry is not None:
+            preflight.require(experiment, telemetry, run_folder, strict=options.strict)
+        opened_s = RealClock().monotonic_s()
+        yield Session(setup, chosen.purpose, runtime, why, ledger, options, opened_s, telemetry)
+
+
+def machine_of(experiment: Experiment, options: Options) -> TelemetrySource | None:
+    """Give what watches this machine; None for a simulation."""
+    if options.simulate:  # no machine is measured there, so none is watched
+        return None
+    from abtest.telemetry.sampler import Machine
+
+    return Machine(experiment.telemetry.period_s)
 
 
 @contextmanager

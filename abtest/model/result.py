@@ -132,6 +132,9 @@ class DepthTrend:
         slope_se_ms_per_1000: its standard error; None for a depth with one round.
         slope_ls_ms_per_1000: the same slope by least squares over all depths.
         residuals_ms: what that line leaves over at each depth.
+        kv_bytes_per_position: what each decode step reads for each position of the context, on one rank;
+            None where the model's configuration was not recorded.
+        ns_per_kib: what one more KiB of that costs a decode step (the slope against it).
     """
 
     arm: str
@@ -145,6 +148,8 @@ class DepthTrend:
     slope_ls_ms_per_1000: float
     slope_ls_se_ms_per_1000: float | None
     residuals_ms: tuple[float, ...]
+    kv_bytes_per_position: int | None = None
+    ns_per_kib: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

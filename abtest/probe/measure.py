@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class Timed(NamedTuple):
-    """One generation with its wall time."""
+    """One generation with its wall time; `start_s` is on the clock of its token stamps."""
 
     seconds: float
     generation: Generation
+    start_s: float = 0.0
 
 
 def timed(adapter: Adapter, prompts: list[list[int]], count: int) -> Timed:
@@ -33,7 +34,7 @@ def timed(adapter: Adapter, prompts: list[list[int]], count: int) -> Timed:
         raise failed("engine-error", f"{type(error).__name__}: {error}") from error
     seconds = time.perf_counter() - start_s
     _check_counts(generation, prompts, count)
-    return Timed(seconds, generation)
+    return Timed(seconds, generation, start_s)
 
 
 def _check_counts(generation: Generation, prompts: list[list[int]], count: int) -> None:
@@ -56,23 +57,54 @@ def _check_counts(generation: Generation, prompts: list[list[int]], count: int) 
         )
 
 
+def window(kind: str, made: Timed) -> dict[str, Any]:
+    """Tell when a generation ran, and when its first token was there, for whoever watched the machine meanwhile.
+
+    On Linux `perf_counter` is the machine's monotonic clock, which is the same in every container.
+    """
+    stamps = made.generation.token_times_s
+    return {
+        "kind": kind,
+        "start_s": made.start_s,
+        "first_token_s": stamps[0] if stamps else None,
+        "end_s": made.start_s + made.seconds,
+        "tokens": len(made.generation.token_ids[0]),
+    }
+
+
+def steadily(
+    adapter: Adapter, prompts: list[list[int]], count: int, steady_s: float
+) -> Iterator[Timed]:
+    """Generate `count` tokens again and again until `steady_s` seconds have gone by, at least once."""
+    end_s = time.perf_counter() + steady_s
+    while True:
+        made = timed(adapter, prompts, count)
+        yield made
+        if made.start_s + made.seconds >= end_s:
+            return
+
+
 def pair(
     adapter: Adapter, prompts: list[list[int]], tokens: tuple[int, int], *, long_first: bool
-) -> tuple[dict[str, Any], Timed]:
-    """Measure one (T_short, T_long) pair; returns it with the long generation."""
+) -> tuple[dict[str, Any], Timed, Timed]:
+    """Measure one (T_short, T_long) pair; returns it with both generations, the long one last."""
     order = reversed(tokens) if long_first else tokens
     made = {count: timed(adapter, prompts, count) for count in order}
     short, long = (made[count] for count in tokens)
-    return {
-        "t_short_s": short.seconds,
-        "t_long_s": long.seconds,
-        "first": "long" if long_first else "short",
-    }, long
+    return (
+        {
+            "t_short_s": short.seconds,
+            "t_long_s": long.seconds,
+            "first": "long" if long_first else "short",
+        },
+        short,
+        long,
+    )
 
 
 def pairs(
     adapter: Adapter, prompts: list[list[int]], tokens: tuple[int, int], count: int
-) -> Iterator[tuple[dict[str, Any], Timed]]:
+) -> Iterator[tuple[dict[str, Any], Timed, Timed]]:
     """Measure interleaved pairs, short first, long first, and so on, so that a linear drift cancels."""
     for number in range(count):
         yield pair(adapter, prompts, tokens, long_first=number % 2 == 1)

@@ -127,6 +127,8 @@ def _depth(trend: DepthTrend) -> DepthJson:
         "slope_ls_ms_per_1000": trend.slope_ls_ms_per_1000,
         "slope_ls_se_ms_per_1000": trend.slope_ls_se_ms_per_1000,
         "residuals_ms": list(trend.residuals_ms),
+        "kv_bytes_per_position": trend.kv_bytes_per_position,
+        "ns_per_kib": trend.ns_per_kib,
     }
 
 

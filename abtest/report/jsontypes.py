@@ -95,6 +95,8 @@ class DepthJson(TypedDict):
     slope_ls_ms_per_1000: float
     slope_ls_se_ms_per_1000: float | None
     residuals_ms: list[float]
+    kv_bytes_per_position: int | None
+    ns_per_kib: float | None
 
 
 class DifferenceJson(TypedDict):

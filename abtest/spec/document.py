@@ -24,6 +24,7 @@ from abtest.spec.fields import (
     distinct,
     problem,
 )
+from abtest.spec.telemetry import Watching
 
 MAX_DEPTH_TOKENS = 10_000_000
 
@@ -109,6 +110,7 @@ class Experiment(Section):
     container: Container = Field(default_factory=Container)
     caches: Literal["cold"] = "cold"
     limits: Limits = Field(default_factory=Limits)
+    telemetry: Watching = Field(default_factory=Watching)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

@@ -17,6 +17,7 @@ from abtest.cli.app import (
     ResultsName,
     Root,
     RuntimeName,
+    Strict,
     app,
     gates_of,
     names,
@@ -57,6 +58,7 @@ def run(
     results: Root = RESULTS,
     log_json: LogJson = False,
     allow_host_access: HostAccess = False,
+    strict: Strict = False,
 ) -> None:
     """Plan an experiment, run it in fresh sandboxes, print the table."""
     from abtest.cli import results as folders
@@ -79,7 +81,11 @@ def run(
         print(dry_run_text(narrowed, full_plan(narrowed), results), end="")
         return
     options = session_options(
-        simulate=simulate, log_json=log_json, allow_host_access=allow_host_access, budget=budget
+        simulate=simulate,
+        log_json=log_json,
+        allow_host_access=allow_host_access,
+        budget=budget,
+        strict=strict,
     )
     need_linux()
     grow = partial(grow_for_gates, gates=gates) if gates else None
@@ -108,6 +114,7 @@ def rerun(
     results: Root = RESULTS,
     log_json: LogJson = False,
     allow_host_access: HostAccess = False,
+    strict: Strict = False,
 ) -> None:
     """Add whole blocks, all arms in mirrored order, for one cell's condition or for every suspicious one."""
     from abtest.cli import rerun as commands
@@ -119,7 +126,7 @@ def rerun(
             remedy="Give --cell with --rounds, or --suspicious alone.",
         )
     options = session_options(
-        simulate=False, log_json=log_json, allow_host_access=allow_host_access
+        simulate=False, log_json=log_json, allow_host_access=allow_host_access, strict=strict
     )
     need_linux()
     folder = folders.find(run_name, results)
