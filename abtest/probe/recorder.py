@@ -14,11 +14,12 @@ import sys
 import types
 from typing import Any, Callable, Sequence
 
+from abtest.probe.lookup import MISSING, find, parse
+
 ABSENT = "absent"
 MOST_ROUTES = 4096
 MOST_FAULTS = 10
 MOST_TEXT = 80
-_MISSING = object()
 _ORIGINALS: dict[
     int, tuple[Any, Any]
 ] = {}  # id of a wrapper -> (wrapper, original); the entry keeps the id valid
@@ -34,7 +35,8 @@ class Recorder:
     """What one process records; a forked child begins with nothing."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
+        self.lookups = tuple(parse(name) for name in names)
+        self.names = tuple(lookup.name for lookup in self.lookups)
         self.on = False
         self.attached = False
         self.faults: list[str] = []
@@ -108,7 +110,7 @@ class Recorder:
     def _take(self, frame: types.FrameType) -> None:
         try:
             local = frame.f_locals
-            values = tuple(plain(local.get(name, _MISSING)) for name in self.names)
+            values = tuple(plain(find(lookup, local)) for lookup in self.lookups)
             # repr apart: True, 1 and 1.0 are equal keys, and different decisions
             key = (
                 self.phase_of() if self.phase_of else "unknown",
@@ -144,7 +146,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - a local is of any type
     >>> plain(3), plain(float("nan")), plain([1, 2])
     (3, 'nan', '[1, 2]')
     """
-    if value is _MISSING:
+    if value is MISSING:
         return ABSENT
     if value is None or type(value) in (bool, int):
         return value

@@ -8,7 +8,9 @@ import sys
 from typing import Any
 
 from abtest.probe import hook as hooks
-from abtest.probe import identity, library
+from abtest.probe import identity, library, profiler
+
+step_range = profiler.step_range
 
 
 def status(phase_function: str) -> dict[str, Any]:
@@ -46,6 +48,31 @@ def routes() -> dict[str, Any]:
         "attached": recorder is not None and recorder.attached,
         "routes": [] if recorder is None else recorder.routes(),
         "faults": [] if recorder is None else list(recorder.faults),
+    }
+
+
+def facts(module: str) -> dict[str, Any]:
+    """Tell what this worker's part of the engine was set up with.
+
+    Args:
+        module: the adapter's module for workers, with a function `facts`.
+    """
+    return {"pid": os.getpid(), "facts": importlib.import_module(module).facts()}
+
+
+def profile_start() -> dict[str, Any]:
+    """Begin to record kernels; `absent` says why that is not possible here."""
+    return {"pid": os.getpid(), "absent": profiler.start()}
+
+
+def profile_stop() -> dict[str, Any]:
+    """Hand over the kernels of the decode steps since `profile_start`."""
+    decode = profiler.stop()
+    return {
+        "pid": os.getpid(),
+        "steps": decode.steps,
+        "kernels": decode.kernels,
+        "uneven": decode.uneven,
     }
 
 
