@@ -118,6 +118,8 @@ class TrialRecord:
         tokens: (n_short, n_long).
         token_s_per_token: (t_long - t_short) / (n_long - n_short) inside the long request of each pair,
             in seconds per token; empty where no time stamps exist.
+        kernels: what decode steps launched in an untimed, profiled request: rank, name, calls and ms_per_step.
+        engine_log: findings in the engine's log: component, fact, value, the line itself, in_window (while pairs ran).
         environment: flat facts that must be equal between arms but for what is declared.
         files: sidecar files of the trial with their sha256.
     """
@@ -147,6 +149,7 @@ class TrialRecord:
     identity: tuple[RankIdentity, ...] = ()
     routes: tuple[RouteCount, ...] = ()
     kernels: tuple[Mapping[str, Scalar], ...] = ()
+    engine_log: tuple[Mapping[str, Scalar], ...] = ()
     container: ContainerFacts | None = None
     host: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)

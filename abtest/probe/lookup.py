@@ -7,6 +7,7 @@ import struct
 from typing import Any, Mapping, NamedTuple
 
 MISSING = object()
+ON_DEVICE = "on device"  # recorded instead of a value that cannot be read now
 FORM = re.compile(
     r"(?:(?P<alias>[A-Za-z_]\w*)=)?(?P<local>[A-Za-z_]\w*)(?P<attributes>(?:\.[A-Za-z_]\w*)*)"
     r"(?:(?:@(?P<view>i32|i64))?\[(?P<index>\d{1,9})\])?"
@@ -48,11 +49,17 @@ def parse(text: str) -> Lookup:
     return Lookup(found["alias"] or text, found["local"], attributes, index, found["view"])
 
 
-def find(lookup: Lookup, names: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a local is of any type
-    """Find the value among a frame's locals; MISSING where a name or an element does not exist there."""
+def find(lookup: Lookup, names: Mapping[str, Any], *, read_device: bool = True) -> Any:  # noqa: ANN401 - a local is of any type
+    """Find the value among a frame's locals; MISSING where a name or an element does not exist there.
+
+    Args:
+        read_device: False while a graph is captured: to read a device's memory would wait for it, and end the capture.
+    """
     value = names.get(lookup.local, MISSING)
     for attribute in lookup.attributes:
         value = getattr(value, attribute, MISSING)
+    if not read_device and getattr(value, "is_cuda", False):
+        return ON_DEVICE
     if value is MISSING or lookup.place is None:
         return value
     return _element(value, lookup.place, lookup.view)

@@ -38,6 +38,7 @@ class Recorder:
         self.lookups = tuple(parse(name) for name in names)
         self.names = tuple(lookup.name for lookup in self.lookups)
         self.on = False
+        self.capturing = False
         self.attached = False
         self.faults: list[str] = []
         self.phase_of: Callable[[], str] | None = None
@@ -69,7 +70,7 @@ class Recorder:
 
         @functools.wraps(function)
         def recorded(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - stands in for any function
-            if not self.on:
+            if not (self.on or self.capturing):
                 return function(*args, **kwargs)
             return self._call(function, args, kwargs)
 
@@ -110,10 +111,13 @@ class Recorder:
     def _take(self, frame: types.FrameType) -> None:
         try:
             local = frame.f_locals
-            values = tuple(plain(find(lookup, local)) for lookup in self.lookups)
+            values = tuple(
+                plain(find(lookup, local, read_device=not self.capturing))
+                for lookup in self.lookups
+            )
             # repr apart: True, 1 and 1.0 are equal keys, and different decisions
             key = (
-                self.phase_of() if self.phase_of else "unknown",
+                self._phase(),
                 tuple((repr(one), one) for one in values),
             )
             if key in self._counts or len(self._counts) < MOST_ROUTES:
@@ -122,6 +126,15 @@ class Recorder:
                 self.fault(f"more than {MOST_ROUTES} distinct routes: record fewer names")
         except Exception as error:  # noqa: BLE001 - a fault of ours must never reach the engine
             self.fault(f"{type(error).__name__}: {error}")
+
+    def _phase(self) -> str:
+        if self.capturing:
+            return "capture"
+        return self.phase_of() if self.phase_of else "unknown"
+
+    def capture(self, *, on: bool) -> None:
+        """Record while a graph is captured, whether recording is switched on or not."""
+        self.capturing = on
 
     def fault(self, text: str) -> None:
         """Remember what went wrong; the trial will fail with it."""

@@ -62,6 +62,8 @@ def run_trial(
         prompt_sha256=None if evidence.prompt is None else evidence.prompt[0],
         identity=evidence.identity,
         routes=evidence.routes,
+        kernels=evidence.kernels,
+        engine_log=evidence.engine_log,
         container=collected.container,
         environment=evidence.environment,
         environment_sha256=evidence.environment_sha256,
