@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from abtest.errors import InfrastructureError, UnprovedError
+from abtest.errors import InfrastructureError, UnprovedError, UsageError
 from abtest.model.sandbox import (
     ContainerOptions,
     ImageFacts,
@@ -92,6 +92,11 @@ class DockerRuntime:
 
     @contextmanager
     def open(self, request: SandboxRequest) -> Iterator[DockerSandbox]:
+        if request.cache is not None:
+            raise UsageError(
+                "caches: warm-per-arm is kept by the process runtime only",
+                remedy="Use `caches: cold`, or `--runtime process`.",
+            )
         staged.check(request.swaps)
         folder = self._work_dir / request.trial
         folder.mkdir()
