@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from abtest.analysis import differences, proof
+from abtest.analysis import differences, kernels, proof, trial_flags
 from abtest.analysis.counting import Counted
 from abtest.analysis.explain import flag
 from abtest.model.flag import Flag
@@ -35,6 +35,7 @@ def of_run(
         yield flag(
             "not-proved", "run", f"{lacking} of {len(records)} trials lack the answer of a rank"
         )
+    yield from trial_flags.of_run(records)
     # In an A/A run equal routes are what is wanted: nothing is declared there.
     if declared and records and _equal_everywhere(records, arms):
         yield flag("routes-equal", "run", _route(records, arms[0]))
@@ -79,6 +80,7 @@ def of_conditions(
     invalid = _by_condition(
         [one for one in chosen if one.status is Status.INVALID and not one.discarded]
     )
+    bound = list(kernels.of_conditions(counted.records))
     found: dict[Condition, tuple[Flag, ...]] = {}
     for condition in sorted(groups.keys() | invalid.keys()):
         records = groups.get(condition, [])
@@ -86,6 +88,8 @@ def of_conditions(
             *_invalid(str(condition), invalid.get(condition, [])),
             *(_equal_routes(records, baseline, candidates) if declared else ()),
             *_outputs(str(condition), records),
+            *trial_flags.of_condition(condition, records),
+            *(one for one in bound if one.where == str(condition)),
         )
     return found
 
@@ -127,8 +131,10 @@ def _equal_routes(
 ) -> Iterator[Flag]:
     """Look at each candidate by itself: another candidate's new route does not excuse this one."""
     routes = differences.decode_routes(records)
+    launched = differences.decode_kernels(records)
     for arm in candidates:
-        if arm in routes and routes[arm] == routes.get(baseline):
+        same = arm in routes and routes[arm] == routes.get(baseline)
+        if same and launched[arm] == launched.get(baseline):
             where = str(Cell(arm, records[0].condition))
             yield flag("routes-equal", where, _route(records, arm))
 
