@@ -44,6 +44,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "kernels-incomplete": ("The profile holds no whole decode step, or its kernels do not add up to the model's layers.", "Read the kernels on the record as a hint only."),
     "host-bound": ("The kernels do not account for the time of a decode step: it waits for something else.", "Look at graphs, at the processor's placement and at other load before crediting or blaming a kernel."),
     "cache-cold": ("The arm's kept cache was still empty when this trial began.", "Let the discarded warm-up trial fill it: do not resume with another set-up."),
+    "outputs-unknown": ("The program does not tell the tokens that it made, so outputs cannot be compared.", "Let it answer with token_ids, see docs/engines.md."),
     "outputs-unstable": ("Greedy repeats inside one trial gave different tokens.", "Look for atomics or batch-dependent kernels before comparing outputs."),
     "unclean-close": ("The engine did not close as it should after the measurement.", "Read the end of `engine.log`; the timed pairs were complete."),
 }  # fmt: skip

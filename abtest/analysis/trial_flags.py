@@ -8,7 +8,7 @@ from abtest.model.flag import Flag
 from abtest.model.names import Condition
 from abtest.model.trial import TrialRecord
 
-OF_RUN = ("dummy-weights", "engine-untested", "speculation", "request-unproved")
+OF_RUN = ("dummy-weights", "engine-untested", "speculation", "request-unproved", "outputs-unknown")
 OF_CONDITION = (
     *("jit-in-window", "eager-decode", "graph-sizes-truncated", "kernels-incomplete"),
     *("cache-cold", "outputs-unstable", "unclean-close"),

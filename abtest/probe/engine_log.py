@@ -40,6 +40,7 @@ _PATTERNS: Sequence[tuple[str, str, re.Pattern[str]]] = (  # (component, fact, p
     ("", "backend", re.compile(r"Using (?:AttentionBackendEnum\.)?(?P<value>[A-Z][A-Z0-9_]+) backend\b")),
     ("", "backend", re.compile(r"Using backend (?:AttentionBackendEnum\.)?(?P<value>\w+) for vit attention")),
     ("", "backend", re.compile(r"Using (?P<value>[A-Z][\w ]*?)(?: backend| \(.*\))? for ViT model")),
+    ("", "backend", re.compile(r"Using (?:AttentionBackendEnum\.)?(?P<value>\w+) for MMEncoderAttention")),
     ("", "fallback", re.compile(r"(?P<value>Cannot use \w+ backend|[Ff]alling back to .{1,80})")),
     ("", "fallback", re.compile(r"(?P<value>Overriding with \w+)")),
     ("engine", "graph_mode", re.compile(r"cudagraph_mode'?[:=] ?<?(?:CUDAGraphMode\.)?(?P<value>[A-Z_]+)")),

@@ -31,9 +31,22 @@ def timed(adapter: Adapter, prompts: list[list[int]], count: int) -> Timed:
         generation = adapter.generate(prompts, count)
     except (Exception, SystemExit) as error:
         raise failed("engine-error", f"{type(error).__name__}: {error}") from error
-    seconds = time.perf_counter() - start_s
+    seconds = _seconds(generation, time.perf_counter() - start_s)
     _check_counts(generation, prompts, count)
     return Timed(seconds, generation)
+
+
+def _seconds(generation: Generation, around_s: float) -> float:
+    """Take the engine's own time where it gives one; it cannot be longer than the time around it."""
+    own_s = generation.seconds
+    if own_s is None:
+        return around_s
+    if not 0 < own_s <= around_s:
+        raise invalid(
+            "bad-clock",
+            f"the engine says that {own_s:.6f} s passed, around it {around_s:.6f} s did",
+        )
+    return own_s
 
 
 def _check_counts(generation: Generation, prompts: list[list[int]], count: int) -> None:

@@ -120,6 +120,8 @@ class Trial:
             longs.append(long)
             self.report["token_s_per_token"] = measure.token_times(longs, tokens)
             self.report["outputs"], self.report["flags"] = measure.outputs(longs)
+            if "outputs-unknown" in adapter.flags:
+                self.report["outputs"] = None
             self._log_window = (begin, self._log_size())
             self._marks.pair(len(longs), total)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
+from typing import Any, Sequence
 
 from abtest.probe import hook as hooks
 from abtest.probe import identity, library, profiler
 
 step_range = profiler.step_range
+CALLS = ("status", "set_recording", "routes", "facts", "report", "profile_start", "profile_stop")
 
 
 def status(phase_function: str) -> dict[str, Any]:
@@ -49,6 +50,14 @@ def routes() -> dict[str, Any]:
         "routes": [] if recorder is None else recorder.routes(),
         "faults": [] if recorder is None else list(recorder.faults),
     }
+
+
+def answer(name: str, args: Sequence[Any] = ()) -> dict[str, Any]:
+    """Call one of the functions of this module, for programs that relay the probe's calls."""
+    if name not in CALLS:
+        raise ValueError(f"{name!r} is none of {', '.join(CALLS)}")
+    answered: dict[str, Any] = globals()[name](*args)
+    return answered
 
 
 def facts(module: str) -> dict[str, Any]:

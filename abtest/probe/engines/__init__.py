@@ -74,6 +74,7 @@ class Generation(NamedTuple):
         first_steps: the step (index of its stamp) that gave each sequence its first token; empty means that all
             sequences began in the first one.
         steps: how many steps produced tokens; 0 where that is not known.
+        seconds: the whole time as the engine took it, where it is driven over a pipe; None to take the probe's.
     """
 
     token_ids: list[list[int]]
@@ -82,6 +83,7 @@ class Generation(NamedTuple):
     cached_tokens: list[int]
     first_steps: Sequence[int] = ()
     steps: int = 0
+    seconds: float | None = None
 
 
 def load(request: Request) -> Adapter:
