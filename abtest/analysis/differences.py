@@ -8,9 +8,13 @@ from abtest.model.trial import RouteCount, TrialRecord
 
 MIXED = "varies"
 ABSENT = "-"
-BROUGHT_BY = {
-    "image": ("argv", "distributions", "env", "os_release", "python")
-}  # comes with a declared image
+RESOLVED = "what the engine made of it"  # backends, graphs, formats: they follow from arguments and variables
+BROUGHT_BY = {  # what comes with a declared difference
+    "image": ("argv", "distributions", "env", "os_release", "python", "engine.version", RESOLVED),
+    "args": (RESOLVED,),
+    "env": (RESOLVED,),
+}
+PLAIN = ("engine.kind", "engine.tensor_parallel", "engine.version")
 
 
 Facts = dict[str, dict[str, set[str]]]
@@ -97,7 +101,9 @@ def _kind(what: str) -> str:
         return "file"
     if what.startswith("env."):
         return "env"
-    return "args" if what == "engine.args" else what
+    if what == "engine.args":
+        return "args"
+    return RESOLVED if what.startswith("engine.") and what not in PLAIN else what
 
 
 def _one(values: set[str]) -> str:

@@ -35,7 +35,6 @@ def of_run(
         yield flag(
             "not-proved", "run", f"{lacking} of {len(records)} trials lack the answer of a rank"
         )
-    yield from trial_flags.of_run(records)
     # In an A/A run equal routes are what is wanted: nothing is declared there.
     if declared and records and _equal_everywhere(records, arms):
         yield flag("routes-equal", "run", _route(records, arms[0]))
@@ -56,7 +55,7 @@ def _said_by_trials(records: Sequence[TrialRecord]) -> Iterator[Flag]:
     """Lift what trials say of themselves into the run, with how many say it and in which arms."""
     said: dict[str, list[str]] = defaultdict(list)
     for record in records:
-        for name in {text.partition(":")[0] for text in record.flags}:
+        for name in {text.partition(":")[0] for text in record.flags} - trial_flags.OF_CONDITION:
             said[name].append(record.arm)
     for name, arms in sorted(said.items()):
         where = _list(sorted(set(arms)))

@@ -1,4 +1,4 @@
-"""Flags that single trials carry (what the probe or the runtime found), summed up for a run or a condition."""
+"""Flags of single trials that bear on one condition; all others are told of the whole run."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -8,20 +8,13 @@ from abtest.model.flag import Flag
 from abtest.model.names import Condition
 from abtest.model.trial import TrialRecord
 
-OF_RUN = ("dummy-weights", "engine-untested", "speculation", "request-unproved", "outputs-unknown")
-OF_CONDITION = (
-    *("jit-in-window", "eager-decode", "graph-sizes-truncated", "kernels-incomplete"),
-    *("cache-cold", "outputs-unstable", "unclean-close"),
+OF_CONDITION = frozenset(
+    {
+        *("jit-in-window", "eager-decode", "graph-sizes-truncated", "kernels-incomplete"),
+        *("cache-cold", "outputs-unstable", "unclean-close"),
+    }
 )
 MOST_LINE = 120  # characters of a log line that a table's note can bear
-
-
-def of_run(records: Sequence[TrialRecord]) -> Iterator[Flag]:
-    """Report what is true of the whole set-up."""
-    for name in OF_RUN:
-        count = sum(name in record.flags for record in records)
-        if count:
-            yield flag(name, "run", f"{count} of {len(records)} trials")
 
 
 def of_condition(condition: Condition, records: Sequence[TrialRecord]) -> Iterator[Flag]:
@@ -29,7 +22,7 @@ def of_condition(condition: Condition, records: Sequence[TrialRecord]) -> Iterat
     per_arm: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:
         per_arm[record.arm].append(record)
-    for name in OF_CONDITION:
+    for name in sorted(OF_CONDITION):
         seen = Counter(record.arm for record in records if name in record.flags)
         if seen:
             figures = [f"{seen[arm]} of {len(per_arm[arm])} trials of {arm}" for arm in seen]
@@ -48,4 +41,4 @@ def _first_line(name: str, records: Sequence[TrialRecord]) -> list[str]:
     return []
 
 
-assert set(OF_RUN + OF_CONDITION) <= TEXTS.keys()
+assert TEXTS.keys() >= OF_CONDITION

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 from abtest.probe import asked as asked_for
 from abtest.probe import kernels
+from abtest.probe.engine_log import Finding
 from abtest.probe.errors import ProbeError, failed, invalid
 
 if TYPE_CHECKING:
@@ -69,7 +70,12 @@ class Evidence:
             raise invalid("request-refused", "; ".join(faults))
         if asked_for.untold(requested, observed):
             self._adapter.flags.append("request-unproved")
-        if asked_for.runs_eagerly(facts, self._asked.batch):
+        conditional = self._adapter.condition_facts()
+        for name, value in conditional.items():
+            told = Finding("engine", name.partition(".")[2], value, "(the resolved configuration)")
+            self._report["log"].append(told._asdict())
+        resolved = {**facts, **conditional}
+        if asked_for.runs_eagerly(resolved, self._asked.batch):
             self._adapter.flags.append("eager-decode")
 
     def profile_start(self) -> bool:

@@ -148,7 +148,7 @@ class Trial:
         except OSError:
             found = []
         if adapter.profiles:  # an engine with workers of its own kind writes such lines
-            self.report["log"] = [one._asdict() for one in found]
+            self.report["log"] += [one._asdict() for one in found]
         doubts = [*self.report["flags"], *adapter.flags, *engine_log.flags(found)]
         self.report["flags"] = list(dict.fromkeys(doubts))
 

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from abtest.model.result import Summary
+from abtest.model.result import Difference, Summary
 from abtest.model.trial import RouteCount, TrialRecord
 
+FILES = Difference("file", {"stock": "a", "fast": "b"})
 Make = Callable[..., TrialRecord]
 Summarise = Callable[..., Summary]
 
@@ -92,3 +93,25 @@ def test_what_a_trial_found_stands_in_the_table(
     found = dict(_named(summarise(records), name))
     assert where in found
     assert ("WARN compiled f" in found[where]) is (name == "jit-in-window")
+
+
+def test_what_an_engine_makes_of_declared_arguments_is_no_undeclared_difference(
+    make_trial: Make, summarise: Summarise
+) -> None:
+    def records(fact: str) -> list[TrialRecord]:
+        base = {"engine.tensor_parallel": "2", "engine.args": "{}", fact: "CPU_ATTN"}
+        other = {**base, "engine.args": '{"attention_backend": "B"}', fact: "B"}
+        return [
+            make_trial(arm, number, 1, 50.0, environment=base if arm == "stock" else other)
+            for number in (1, 2, 3, 4)
+            for arm in ("stock", "fast")
+        ]
+
+    def flagged(fact: str, what: str) -> bool:
+        declared = (Difference(what, {"stock": "a", "fast": "b"}), FILES)
+        summary = summarise(records(fact), declared=declared)
+        return bool(_named(summary, "undeclared-difference"))
+
+    assert not flagged("engine.rank0.backend.decoder", "args")
+    assert flagged("engine.rank0.backend.decoder", "nothing")
+    assert flagged("python", "args")

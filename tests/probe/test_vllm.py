@@ -97,6 +97,8 @@ def test_a_clean_trial_is_proved_in_every_worker(
     assert report["environment"]["engine.profiler"].startswith("absent: rank 0: no PyTorch")
     assert report["kernels"] == []
     told = {(one["component"], one["fact"]): one["value"] for one in report["log"]}
+    assert told["engine", "max_model_len"] == "96"  # depth 32 and 64 tokens
+    assert not any("max_model_len" in name for name in report["environment"])
     assert told["decoder", "backend"] == "CPU_ATTN"
     assert told["engine", "kv_cache_tokens"] == "1,024"
     assert told["engine", "jit_monitor"] == "unknown"
@@ -220,7 +222,7 @@ def test_arguments_that_cannot_work_are_refused_with_their_remedy(
 
 def test_speculation_is_told_from_the_resolved_configuration() -> None:
     draft = SimpleNamespace(method="ngram", model=None, num_speculative_tokens=3)
-    facts = vllm_config.facts(SimpleNamespace(speculative_config=draft))
+    facts = vllm_config.facts(SimpleNamespace(speculative_config=draft), vllm_config.OBSERVED)
     assert facts["engine.speculation"] == "method=ngram, model=None, num_speculative_tokens=3"
     assert facts["engine.graph_mode"] == "absent"
     assert json.loads(json.dumps(facts)) == facts

@@ -55,6 +55,9 @@ if TYPE_CHECKING:
         def facts(self) -> dict[str, str]:
             """Tell what the engine made of its arguments, flat; it must be equal between arms but for what they declare."""
 
+        def condition_facts(self) -> dict[str, str]:
+            """Tell what follows from the depth or the batch, and so differs between conditions by nature."""
+
         def requested(self) -> dict[str, str]:
             """Tell what was asked of the engine that it may silently refuse: keys as in the log evidence."""
 

@@ -108,6 +108,9 @@ class Adapter:
         version = str(self._hello.get("version", "unknown"))
         return {"engine.version": version, **{f"engine.{key}": told[key] for key in told}}
 
+    def condition_facts(self) -> dict[str, str]:
+        return {}
+
     def requested(self) -> dict[str, str]:
         return {}
 

@@ -72,6 +72,9 @@ class Adapter:
     def facts(self) -> dict[str, str]:
         return {}
 
+    def condition_facts(self) -> dict[str, str]:
+        return {}
+
     def requested(self) -> dict[str, str]:
         return {}
 

@@ -113,7 +113,10 @@ class Adapter:
         return [pids[rank] for rank in range(wanted)]
 
     def facts(self) -> dict[str, str]:
-        return vllm_config.facts(self._llm.llm_engine.vllm_config)
+        return vllm_config.facts(self._llm.llm_engine.vllm_config, vllm_config.OBSERVED)
+
+    def condition_facts(self) -> dict[str, str]:
+        return vllm_config.facts(self._llm.llm_engine.vllm_config, vllm_config.CONDITIONAL)
 
     def requested(self) -> dict[str, str]:
         return vllm_config.requested(self._arguments, os.environ)

@@ -16,7 +16,6 @@ OBSERVED = {  # fact -> (section, attribute) of the engine's resolved configurat
     "dtype": ("model_config", "dtype"),
     "quantization": ("model_config", "quantization"),
     "enforce_eager": ("model_config", "enforce_eager"),
-    "max_model_len": ("model_config", "max_model_len"),
     "kv_cache_dtype": ("cache_config", "cache_dtype"),
     "block_size": ("cache_config", "block_size"),
     "prefix_caching": ("cache_config", "enable_prefix_caching"),
@@ -25,8 +24,12 @@ OBSERVED = {  # fact -> (section, attribute) of the engine's resolved configurat
     "async_scheduling": ("scheduler_config", "async_scheduling"),
     "compilation": ("compilation_config", "mode"),
     "graph_mode": ("compilation_config", "cudagraph_mode"),
-    "graph_sizes": ("compilation_config", "cudagraph_capture_sizes"),
     "executor": ("parallel_config", "distributed_executor_backend"),
+}
+CONDITIONAL = {  # the same, for what follows from the depth or the batch
+    "max_model_len": ("model_config", "max_model_len"),
+    "max_num_seqs": ("scheduler_config", "max_num_seqs"),
+    "graph_sizes": ("compilation_config", "cudagraph_capture_sizes"),
 }
 SPECULATION = ("method", "model", "num_speculative_tokens")
 
@@ -93,19 +96,25 @@ def _is_tokenizer(name: str) -> bool:
     return name.startswith(("tokenizer", "tekken", "vocab")) or name.endswith(".tiktoken")
 
 
-def facts(config: Any) -> dict[str, str]:  # noqa: ANN401 - the engine's own type
-    """Read the resolved configuration, flat; what this version does not have is `absent`."""
+def facts(config: Any, wanted: Mapping[str, tuple[str, str]]) -> dict[str, str]:  # noqa: ANN401 - the engine's own type
+    """Read the resolved configuration, flat; what this version does not have is `absent`.
+
+    Args:
+        wanted: fact -> (section, attribute); `OBSERVED` or `CONDITIONAL`.
+    """
     found = {
         name: plain(getattr(getattr(config, section, None), attribute, "absent"))
-        for name, (section, attribute) in OBSERVED.items()
+        for name, (section, attribute) in wanted.items()
     }
-    speculative = getattr(config, "speculative_config", None)
-    found["speculation"] = (
-        "off"
-        if speculative is None
-        else ", ".join(f"{one}={getattr(speculative, one, None)}" for one in SPECULATION)
-    )
+    if wanted is OBSERVED:
+        found["speculation"] = _speculation(getattr(config, "speculative_config", None))
     return {f"engine.{name}": value for name, value in found.items()}
+
+
+def _speculation(config: Any) -> str:  # noqa: ANN401 - the engine's own type
+    if config is None:
+        return "off"
+    return ", ".join(f"{name}={getattr(config, name, None)}" for name in SPECULATION)
 
 
 def plain(value: Any) -> str:  # noqa: ANN401 - any value of a configuration
