@@ -13,7 +13,7 @@ def refused(requested: Mapping[str, str], observed: Sequence[Mapping[str, str]])
 
     Args:
         requested: such as {"backend.decoder": "TRITON_ATTN"}.
-        observed: per rank, with the same keys; what no rank tells is not listed here (see `untold`).
+        observed: per rank, with the same keys, several values joined by "+" (hybrid models); what no rank tells is not listed here (see `untold`).
 
     >>> refused({"backend.decoder": "TRITON_ATTN"}, [{"backend.decoder": "FLASH_ATTN"}])
     ['rank 0: backend.decoder is FLASH_ATTN, TRITON_ATTN was asked for']
@@ -22,7 +22,7 @@ def refused(requested: Mapping[str, str], observed: Sequence[Mapping[str, str]])
         f"rank {rank}: {key} is {seen[key]}, {wanted} was asked for"
         for key, wanted in requested.items()
         for rank, seen in enumerate(observed)
-        if key in seen and _short(seen[key]) != _short(wanted)
+        if key in seen and _short(wanted) not in map(_short, seen[key].split("+"))
     ]
 
 

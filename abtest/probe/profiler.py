@@ -26,6 +26,11 @@ def step_range(phase: str) -> ContextManager[Any]:
     return marked
 
 
+def running() -> bool:
+    """Tell whether a profile runs in this process."""
+    return _State.profiler is not None
+
+
 def start() -> str | None:
     """Begin a profile; returns why there can be none, None when it runs."""
     torch: Any = sys.modules.get("torch")  # the engine's own: nothing is imported for its own sake

@@ -52,6 +52,13 @@ def routes() -> dict[str, Any]:
     }
 
 
+def watching() -> bool:
+    """Tell whether anybody wants to know the phase of a step: while pairs are timed, nobody does."""
+    hook = hooks.installed()
+    recording = hook is not None and hook.recorder is not None and hook.recorder.on
+    return recording or profiler.running()
+
+
 def answer(name: str, args: Sequence[Any] = ()) -> dict[str, Any]:
     """Call one of the functions of this module, for programs that relay the probe's calls."""
     if name not in CALLS:

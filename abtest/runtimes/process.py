@@ -87,10 +87,11 @@ class ProcessRuntime:
     @contextmanager
     def open(self, request: SandboxRequest) -> Iterator["ProcessSandbox"]:
         staged.check(request.swaps)
-        folder = _fresh(self._work_dir / request.trial)
+        kept = caches.keep(self._caches, request.cache) if request.cache else None
+        # compilers put the paths of sources into their keys: with a kept cache these must not change
+        folder = _fresh(self._work_dir / (request.trial if kept is None else f"kept-{kept.key}"))
         try:
             package = mirror.make(folder / "mirror", request.swaps)
-            kept = caches.keep(self._caches, request.cache) if request.cache else None
             path: list[str | Path] = [self._site, package, *request.pythonpath]
             sandbox = ProcessSandbox(request, folder, path, kept)
             try:

@@ -83,6 +83,7 @@ def test_b1_a_request_that_some_rank_did_not_get_is_named() -> None:
         "rank 1: backend.decoder is FLASH_ATTN, TRITON_ATTN was asked for"
     ]
     assert asked.refused(wanted, [{}]) == []
+    assert asked.refused(wanted, [{"backend.decoder": "GDN_ATTN+TRITON_ATTN"}]) == []
     assert asked.untold(wanted, [{}]) == ["backend.decoder"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, Callable
 
 from abtest.probe import worker as probe_worker
@@ -45,6 +46,8 @@ def _watch_steps(worker: Any) -> None:  # noqa: ANN401 - vLLM's worker, of a cla
     execute: Callable[..., Any] = runner.execute_model
 
     def noted(scheduled: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - stands in for vLLM's method
+        if not probe_worker.watching():
+            return execute(scheduled, *args, **kwargs)
         _Step.phase = phase_of(scheduled)
         with probe_worker.step_range(_Step.phase):
             return execute(scheduled, *args, **kwargs)
@@ -106,6 +109,12 @@ def component(layer: str) -> str:
 
 
 def _backend_name(backend: Any) -> str:  # noqa: ANN401 - a class or a member of an enumeration
+    """Name a backend as an experiment asks for it; some classes call themselves by the name of another."""
+    registry = sys.modules.get("vllm.v1.attention.backends.registry")
+    place = f"{getattr(backend, '__module__', '')}.{getattr(backend, '__qualname__', '')}"
+    for member in getattr(registry, "AttentionBackendEnum", ()):
+        if member.value == place:
+            return str(member.name)
     get_name = getattr(backend, "get_name", None)
     return str(get_name() if callable(get_name) else getattr(backend, "name", backend))
 
