@@ -98,6 +98,18 @@ def test_b2_arms_that_never_split_on_one_thread_are_routes_equal_where_none_is_e
     assert "routes-equal" in capsys.readouterr().out
 
 
+def test_a_rank_on_another_copy_of_the_package_stops_the_run(run: Run, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(tmp_path / "exp" / "lib" / "vllm", other / "vllm")
+    with (other / "vllm" / "ops" / "attention.py").open("a") as file:
+        file.write("# another version\n")
+    fault = ("load_format: dummy}", "load_format: dummy, fault: other-file}")
+    where = ('OMP_NUM_THREADS: "2"', f'OMP_NUM_THREADS: "2", OTHER_COPY: {other}')
+    assert run(fault, where) == 3
+    assert "identity-mismatch: rank 1, before timing" in reason(tmp_path)
+    assert str(other) in reason(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("fault", "code", "words"),
     [
