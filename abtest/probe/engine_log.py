@@ -11,7 +11,7 @@ from typing import NamedTuple, Sequence
 
 UNKNOWN = "unknown"
 MOST_LINE = 300
-MOST_FINDINGS = 60
+MOST_FINDINGS = 40
 JIT = "jit"
 VISION = re.compile(r"\bvit\b|mm_?encoder|multimodal|vision", re.IGNORECASE)
 DRAFT = re.compile(r"\bdraft|speculat|eagle|\bmtp\b", re.IGNORECASE)

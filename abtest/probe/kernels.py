@@ -6,13 +6,15 @@ and with asynchronous scheduling by more than a step. Only where no launch is kn
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from typing import Any, Iterable, Mapping, NamedTuple
 
 PREFIX = "abtest:"  # steps are marked by ranges of this name and their phase
 ON_DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 LAUNCHES = frozenset({"cuda_runtime", "cuda_driver", "hip_runtime", "runtime"})
-MOST = 40  # kernels named one by one, by time; the rest is one line
+MOST = 20  # kernels named one by one, by time; the rest is one line
+MOST_NAME = 100  # names of templates run to thousands of characters
 OTHERS = "(others)"
 US_PER_MS = 1000.0
 
@@ -62,11 +64,23 @@ def decode_kernels(events: Iterable[Event]) -> Decode:
         at_us = launched_us.get(_correlation(one), float(one["ts"]))
         step = bisect_right(starts_us, at_us) - 1
         if step in decoding:
-            name = str(one["name"])
+            name = short_name(str(one["name"]))
             of_step = calls.setdefault(name, {})
             of_step[step] = of_step.get(step, 0) + 1
             spent_us[name] = spent_us.get(name, 0.0) + float(one.get("dur", 0.0))
     return _summed(len(decoding), calls, spent_us)
+
+
+def short_name(name: str) -> str:
+    """Cut a long name; a digest of the whole keeps two of them apart.
+
+    >>> short_name("attention"), len(short_name("void gemm<" + 500 * "x"))
+    ('attention', 100)
+    """
+    if len(name) <= MOST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: MOST_NAME - len(digest) - 1]}~{digest}"
 
 
 def _correlation(event: Event) -> Any:  # noqa: ANN401 - a number, None where there is none
