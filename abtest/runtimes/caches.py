@@ -12,6 +12,7 @@ from pathlib import Path
 
 POLICY = "warm-per-arm"
 EMPTY = "empty"
+HOME, TMP = "home", "tmp"
 SHORT = 16  # hexadecimal digits that name a folder
 CARDS = (
     "/proc/driver/nvidia/gpus/*/information",
@@ -38,16 +39,22 @@ class Kept:
         }
 
 
-def keep(root: Path, inputs: str) -> Kept:
+def keep(root: Path, inputs: str | None) -> Kept | None:
     """Open the cache of these inputs on this machine's devices; an empty one if there is none yet.
+
+    It has the folders `home` and `tmp`, for any user: containers may run as another one than we do.
 
     Args:
         root: the folder of all kept caches of a run.
-        inputs: digest of the arm's files, its declared difference, the image and the engine in it.
+        inputs: digest of the arm's files, its declared difference, the image and the engine in it; None keeps nothing.
     """
+    if inputs is None:
+        return None
     key = hashlib.sha256(f"{inputs}\n{devices()}".encode()).hexdigest()[:SHORT]
     folder = root / key
-    folder.mkdir(parents=True, exist_ok=True)
+    for place in (HOME, TMP):
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        (folder / place).chmod(0o1777)
     return Kept(key, folder, fingerprint(folder))
 
 

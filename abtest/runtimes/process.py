@@ -87,7 +87,7 @@ class ProcessRuntime:
     @contextmanager
     def open(self, request: SandboxRequest) -> Iterator["ProcessSandbox"]:
         staged.check(request.swaps)
-        kept = caches.keep(self._caches, request.cache) if request.cache else None
+        kept = caches.keep(self._caches, request.cache)
         # compilers put the paths of sources into their keys: with a kept cache these must not change
         folder = _fresh(self._work_dir / (request.trial if kept is None else f"kept-{kept.key}"))
         try:

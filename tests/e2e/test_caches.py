@@ -13,12 +13,12 @@ _HOME = Path(os.environ["HOME"])
 """
 
 
-def test_c10_each_arm_finds_its_own_cache_filled_and_no_other(process_lab: Lab) -> None:
-    process_lab.plant("experiment.yaml", "depths: [40]", "caches: warm-per-arm\ndepths: [40]")
-    config = process_lab.engine / "config.py"
+def test_c10_each_arm_finds_its_own_cache_filled_and_no_other(lab: Lab) -> None:
+    lab.plant("experiment.yaml", "depths: [40]", "caches: warm-per-arm\ndepths: [40]")
+    config = lab.engine / "config.py"
     config.write_text(config.read_text() + "\n" + WRITES)
-    assert process_lab.run() in (0, 5)
-    trials = process_lab.trials()
+    assert lab.run() in (0, 5)
+    trials = lab.trials()
     by_arm: dict[str, list[dict[str, Any]]] = {}
     for trial in trials:
         by_arm.setdefault(trial["arm"], []).append(trial)
@@ -30,7 +30,7 @@ def test_c10_each_arm_finds_its_own_cache_filled_and_no_other(process_lab: Lab) 
         assert (trial["caches"]["before"] == "empty") is trial["discarded"]
         assert trial["caches"]["after"] != "empty"
         assert "cache-cold" not in trial["flags"]
-    assert len(list((process_lab.latest / "caches").iterdir())) == 2
+    assert len(list((lab.latest / "caches").iterdir())) == 2
 
 
 def test_a_cold_run_keeps_nothing(process_lab: Lab) -> None:

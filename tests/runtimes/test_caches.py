@@ -7,22 +7,28 @@ import pytest
 from abtest.runtimes import caches
 
 
+def opened(root: Path, inputs: str) -> caches.Kept:
+    kept = caches.keep(root, inputs)
+    assert kept is not None
+    return kept
+
+
 def test_c8_another_arm_or_another_card_gets_another_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caches, "devices", lambda: "card 1")
-    first = caches.keep(tmp_path, "arm a")
+    first = opened(tmp_path, "arm a")
     (first.folder / "kernel.bin").write_bytes(b"123")
-    assert caches.keep(tmp_path, "arm b").before == "empty"
-    again = caches.keep(tmp_path, "arm a")
+    assert opened(tmp_path, "arm b").before == "empty"
+    again = opened(tmp_path, "arm a")
     assert again.folder == first.folder
     assert again.before != "empty"
     monkeypatch.setattr(caches, "devices", lambda: "card 2")
-    assert caches.keep(tmp_path, "arm a").before == "empty"
+    assert opened(tmp_path, "arm a").before == "empty"
 
 
 def test_what_a_trial_adds_shows_in_the_fingerprint_after_it(tmp_path: Path) -> None:
-    kept = caches.keep(tmp_path, "arm")
+    kept = opened(tmp_path, "arm")
     assert kept.facts()["before"] == kept.facts()["after"] == "empty"
     (kept.folder / "a").write_bytes(b"1")
     one = kept.facts()["after"]
@@ -33,3 +39,8 @@ def test_what_a_trial_adds_shows_in_the_fingerprint_after_it(tmp_path: Path) -> 
 def test_the_processor_is_part_of_the_device() -> None:
     assert caches.devices().splitlines()[0] in {"x86_64", "aarch64"}
     assert caches.devices() == caches.devices()
+
+
+def test_a_cold_trial_keeps_nothing(tmp_path: Path) -> None:
+    assert caches.keep(tmp_path, None) is None
+    assert list(tmp_path.iterdir()) == []
