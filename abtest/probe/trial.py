@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from abtest.probe.outbox import Marks
     from abtest.probe.request import Request
 
+PROFILED = (
+    8  # tokens of the profiled request, if the short count is smaller: some whole decode steps
+)
+
 
 class Trial:
     """Runs the steps and gathers the report; what was gathered before an error is kept."""
@@ -131,7 +135,8 @@ class Trial:
     def _profile(self, adapter: Adapter) -> None:
         """Generate once more, untimed, under the workers' profiler, where there is a device."""
         if self._evidence.profile_start():
-            measure.timed(adapter, adapter.prompts(), self._asked.tokens[0])
+            short, long = self._asked.tokens
+            measure.timed(adapter, adapter.prompts(), min(long, max(short, PROFILED)))
             self._evidence.collect_kernels()
 
     def _log_size(self) -> int:

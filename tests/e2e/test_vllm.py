@@ -98,6 +98,36 @@ def test_b2_arms_that_never_split_on_one_thread_are_routes_equal_where_none_is_e
     assert "routes-equal" in capsys.readouterr().out
 
 
+DEVICE = ("load_format: dummy}", "load_format: dummy, fault: device}")
+
+
+@pytest.fixture
+def device(tmp_path: Path, repository: Path, run: Run) -> None:
+    """Decode steps replay graphs; a stand-in for PyTorch has a profiler."""
+    torch = repository / "tests" / "probe" / "fake_vllm" / "torch.py"
+    shutil.copy(torch, tmp_path / "exp" / "lib" / "torch.py")
+
+
+@pytest.mark.usefixtures("device")
+def test_where_decode_steps_replay_graphs_the_capture_is_judged_beside_the_kernels(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(DEVICE) in (0, 5)
+    lines = (tmp_path / "results" / "latest" / "ledger.jsonl").read_text().splitlines()
+    trial = json.loads(lines[-1])
+    assert {row["name"] for row in trial["kernels"]} == {"attention"}
+    assert not any(route["phase"] == "decode" for route in trial["routes"])
+    said = capsys.readouterr().out
+    assert "host-bound" in said  # ten microseconds of kernels do not account for such a step
+    assert "routes-equal" not in said
+
+
+@pytest.mark.usefixtures("device")
+def test_a_capture_that_decided_otherwise_is_invalid(run: Run, tmp_path: Path) -> None:
+    assert run(DEVICE, ONE_THREAD) == 3
+    assert "route-mismatch: rank 0 decoded with splits=0" in reason(tmp_path)
+
+
 def test_a_rank_on_another_copy_of_the_package_stops_the_run(run: Run, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(tmp_path / "exp" / "lib" / "vllm", other / "vllm")

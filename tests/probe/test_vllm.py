@@ -190,6 +190,33 @@ def test_b8_a_batch_above_the_captured_sizes_is_flagged(vllm_trial: Trial) -> No
     assert "eager-decode" in vllm_trial("graphs", batch=3).answer["flags"]
 
 
+@pytest.fixture
+def device(library: Path) -> None:
+    """A stand-in for PyTorch beside the engine: there is a device, and decode steps replay graphs."""
+    shutil.copy(HERE / "fake_vllm" / "torch.py", library / "torch.py")
+
+
+@pytest.mark.usefixtures("device")
+def test_on_a_device_the_kernels_of_decode_steps_and_the_decision_at_capture_are_recorded(
+    vllm_trial: Trial,
+) -> None:
+    report = vllm_trial("device", tp=2).answer
+    assert report["error"] is None
+    assert [(one["rank"], one["phase"]) for one in report["routes"]] == [
+        (rank, phase) for rank in (0, 1) for phase in ("capture", "prefill")
+    ]
+    assert report["kernels"] == [
+        {"rank": rank, "name": "attention", "calls": 1.0, "ms_per_step": 0.01} for rank in (0, 1)
+    ]
+    assert report["environment"]["engine.profiler"] == "on"
+    assert report["flags"] == ["dummy-weights"]
+
+
+@pytest.mark.usefixtures("device")
+def test_a_profile_without_a_whole_decode_step_is_flagged(vllm_trial: Trial) -> None:
+    assert "kernels-incomplete" in vllm_trial("device", tokens=[1, 2]).answer["flags"]
+
+
 def test_steps_of_several_tokens_leave_no_time_stamps(vllm_trial: Trial) -> None:
     report = vllm_trial("speculates").answer
     assert (report["error"], report["token_s_per_token"]) == (None, [])

@@ -133,13 +133,23 @@ class Worker:
 class Runner:
     def __init__(self, kernel: Any, fault: str) -> None:
         self.builder, self.fault, self.steps = kernel.Builder(4), fault, 0
+        self.torch = None
+        if "device" in fault:  # graphs of decode steps are captured before the first request
+            self.torch = importlib.import_module("torch")
+            graph = self.torch.cuda.CUDAGraph()
+            graph.capture_begin()
+            self.builder.build(1, int(os.environ["OMP_NUM_THREADS"]))
+            graph.capture_end()
 
     def execute_model(self, scheduled: Any) -> dict[str, int]:
         self.steps += 1
         if self.fault == "worker-killed" and self.steps == 100:
             os.kill(os.getpid(), 9)
         threads = int(os.environ.get("OMP_NUM_THREADS", "1"))
-        seen = 0 if self.fault == "never-called" else self.builder.build(16, threads)
+        replays = self.torch is not None and not scheduled.scheduled_new_reqs
+        seen = 0 if self.fault == "never-called" or replays else self.builder.build(16, threads)
+        if self.torch is not None:
+            self.torch.launch("sample" if "device-odd" in self.fault and replays else "attention")
         made = dict(
             zip(
                 scheduled.scheduled_cached_reqs.req_ids,

@@ -1,6 +1,10 @@
 """The target of the tests: one decision, one number."""
 
 import array
+import importlib.util
+
+if importlib.util.find_spec("torch") is not None:
+    import torch  # noqa: F401 - as every kernel of a device's does
 
 
 class Builder:
