@@ -10,8 +10,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from types import FunctionType
+from typing import Any
 
 from abtest.errors import InfrastructureError
 from abtest.ledger import store
