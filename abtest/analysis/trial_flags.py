@@ -1,6 +1,6 @@
 """Flags of single trials that bear on one condition; all others are told of the whole run."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from abtest.analysis.explain import TEXTS, flag
@@ -14,31 +14,25 @@ OF_CONDITION = frozenset(
         *("cache-cold", "outputs-unstable", "unclean-close"),
     }
 )
-MOST_LINE = 120  # characters of a log line that a table's note can bear
 
 
 def of_condition(condition: Condition, records: Sequence[TrialRecord]) -> Iterator[Flag]:
     """Report what bears on one condition, with the arms that it was seen in."""
-    per_arm: dict[str, list[TrialRecord]] = defaultdict(list)
-    for record in records:
-        per_arm[record.arm].append(record)
+    flagged = [one for one in records if one.flags]
+    per_arm = Counter(one.arm for one in records) if flagged else Counter()
     for name in sorted(OF_CONDITION):
-        seen = Counter(record.arm for record in records if name in record.flags)
-        if seen:
-            figures = [f"{seen[arm]} of {len(per_arm[arm])} trials of {arm}" for arm in seen]
-            figures += _first_line(name, records)
+        said = [(one.arm, detail) for one in flagged for detail in _details(name, one)]
+        if said:
+            seen = Counter(arm for arm, _ in said)
+            figures = [f"{seen[arm]} of {per_arm[arm]} trials of {arm}" for arm in seen]
+            figures += [detail for _, detail in said if detail][:1]
             yield flag(name, str(condition), "; ".join(figures))
 
 
-def _first_line(name: str, records: Sequence[TrialRecord]) -> list[str]:
-    """Quote the log where it is the evidence."""
-    if name != "jit-in-window":
-        return []
-    for record in records:
-        for finding in record.engine_log:
-            if finding["fact"] == "jit" and finding["in_window"]:
-                return [str(finding["line"])[:MOST_LINE]]
-    return []
+def _details(name: str, record: TrialRecord) -> list[str]:
+    """Find a flag on a trial, with what stands behind its name, if anything does; at most one."""
+    parts = [text.partition(":") for text in record.flags]
+    return [detail.strip() for own, _, detail in parts if own == name][:1]
 
 
 assert TEXTS.keys() >= OF_CONDITION

@@ -121,7 +121,7 @@ class TrialRecord:
         kernels: what decode steps launched in an untimed, profiled request: rank, name, calls and ms_per_step.
         engine_log: findings in the engine's log: component, fact, value, the line itself, in_window (while pairs ran).
         environment: flat facts that must be equal between arms but for what is declared.
-        caches: the policy; where one was kept, its key, and its fingerprint before and after.
+        caches: the policy (of older records that alone, as text); where one was kept, its key, and its fingerprint before and after.
         files: sidecar files of the trial with their sha256.
     """
 
@@ -156,8 +156,12 @@ class TrialRecord:
     environment: Mapping[str, str] = field(default_factory=dict)
     environment_sha256: str | None = None
     telemetry: Mapping[str, Scalar] | None = None
-    caches: Mapping[str, str] | None = None
+    caches: Mapping[str, str] | str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cache_policy(self) -> str | None:
+        return self.caches if isinstance(self.caches, str) else (self.caches or {}).get("policy")
 
     @property
     def condition(self) -> Condition:

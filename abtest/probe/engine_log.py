@@ -118,14 +118,17 @@ def _component(line: str) -> str:
 
 
 def flags(findings: Sequence[Finding]) -> list[str]:
-    """Name what the findings put in doubt.
+    """Name what the findings put in doubt, a compilation with what was compiled first.
 
     >>> flags([Finding("engine", "jit", "Triton JIT compilation", "", in_window=True)])
-    ['jit-in-window']
+    ['jit-in-window: Triton JIT compilation']
     """
-    found = []
-    if any(one.fact == JIT and one.in_window for one in findings):
-        found.append("jit-in-window")
+    found = [
+        f"jit-in-window: {one.value.rstrip('.')}"
+        for one in findings
+        if one.fact == JIT and one.in_window
+    ]
+    found = found[:1]
     if any(one.fact == "truncated" for one in findings):
         found.append("graph-sizes-truncated")
     return found

@@ -82,17 +82,11 @@ def test_equal_routes_with_other_kernels_are_not_equal(
 def test_what_a_trial_found_stands_in_the_table(
     make_trial: Make, summarise: Summarise, name: str, where: str
 ) -> None:
-    line = {
-        "component": "engine",
-        "fact": "jit",
-        "value": "x",
-        "line": "WARN compiled f",
-        "in_window": True,
-    }
-    records = _records(make_trial, {}, flags=(name,), engine_log=(line,))
+    said = f"{name}: JIT of f" if name == "jit-in-window" else name
+    records = _records(make_trial, {}, flags=(said,))
     found = dict(_named(summarise(records), name))
     assert where in found
-    assert ("WARN compiled f" in found[where]) is (name == "jit-in-window")
+    assert ("JIT of f" in found[where]) is (name == "jit-in-window")
 
 
 def test_what_an_engine_makes_of_declared_arguments_is_no_undeclared_difference(

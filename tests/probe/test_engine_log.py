@@ -48,7 +48,13 @@ def test_what_no_line_tells_is_unknown() -> None:
     assert values(b"INFO nothing of interest\n")["decoder", "backend"] == "unknown"
 
 
-@pytest.mark.parametrize(("inside", "flags"), [(True, ["jit-in-window"]), (False, [])])
+@pytest.mark.parametrize(
+    ("inside", "flags"),
+    [
+        (True, ["jit-in-window: Triton JIT compilation during inference: kernel"]),
+        (False, []),
+    ],
+)
 def test_c1_only_a_compilation_inside_the_window_is_a_finding(
     inside: bool,  # noqa: FBT001 - a table's column
     flags: list[str],

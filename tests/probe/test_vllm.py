@@ -181,7 +181,7 @@ def test_c12_a_prefix_cache_that_is_wanted_must_answer_alike(vllm_trial: Trial) 
 
 def test_c1_a_compilation_inside_the_window_is_flagged(vllm_trial: Trial) -> None:
     report = vllm_trial("jit").answer
-    assert "jit-in-window" in report["flags"]
+    assert any(name.startswith("jit-in-window: Triton JIT") for name in report["flags"])
     lines = [one for one in report["log"] if one["fact"] == "jit"]
     assert any(one["in_window"] and "Triton JIT compilation" in one["line"] for one in lines)
 
