@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ class Adapter:
         # nothing of a trial may call out: neither usage statistics nor updates of anything
         for name in ("VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"):
             os.environ.setdefault(name, "1")
+        os.environ.update(vllm_config.sockets(os.environ, tempfile.gettempdir()))
         self.prefix_cache = bool(request.engine.args.get("enable_prefix_caching"))
         self.flags: list[str] = []
         self._request = request

@@ -31,6 +31,10 @@ CONDITIONAL = {  # the same, for what follows from the depth or the batch
     "max_num_seqs": ("scheduler_config", "max_num_seqs"),
     "graph_sizes": ("compilation_config", "cudagraph_capture_sizes"),
 }
+SOCKETS = "VLLM_RPC_BASE_PATH"
+LONGEST_SOCKET_FOLDER = (
+    107 - len("/") - 36
+)  # what the kernel allows for a path, less a UUID as the name
 SPECULATION = ("method", "model", "num_speculative_tokens")
 
 
@@ -94,6 +98,19 @@ def _has(folder: str, wanted: Any) -> bool:  # noqa: ANN401 - a predicate on fil
 
 def _is_tokenizer(name: str) -> bool:
     return name.startswith(("tokenizer", "tekken", "vocab")) or name.endswith(".tiktoken")
+
+
+def sockets(environment: Mapping[str, str], temporary: str) -> dict[str, str]:
+    """Choose where the engine's processes meet, if the temporary folder's path is too long for sockets.
+
+    All of them keep the working folder that the probe was started in: a fresh one of this trial's own.
+
+    >>> sockets({}, "/tmp"), sockets({}, "/results/" + 80 * "x")
+    ({}, {'VLLM_RPC_BASE_PATH': '.'})
+    """
+    if SOCKETS in environment or len(os.fsencode(temporary)) <= LONGEST_SOCKET_FOLDER:
+        return {}
+    return {SOCKETS: "."}
 
 
 def facts(config: Any, wanted: Mapping[str, tuple[str, str]]) -> dict[str, str]:  # noqa: ANN401 - the engine's own type
