@@ -22,6 +22,7 @@ from abtest.runtimes import choose
 from abtest.runtimes.docker import copy_in, host_image
 from abtest.runtimes.docker.engine import Engine, connect
 from abtest.runtimes.docker.image import resolve
+from abtest.telemetry.sampler import Machine
 from tools.scale import bench_summary
 
 REPEATS = 15
@@ -179,6 +180,18 @@ def _calls(function: Callable[[int, int], object]) -> Callable[[], None]:
     return run
 
 
+def bench_sampler(period_s: float = 0.2, seconds: float = 6.0) -> None:
+    """Print what watching the machine costs: processor time of the sampling thread, not wall time."""
+    with Machine(period_s).watch() as watch:
+        time.sleep(seconds)
+    series = watch.series()
+    cost_s = series.cpu_s or 0.0
+    print(
+        f"telemetry: {len(series.rows)} samples of {len(series.channels)} channels, every {period_s:g} s: "
+        f"{1000 * cost_s / len(series.rows):.2f} ms of processor time each, {100 * cost_s / seconds:.2f} % of one core"
+    )
+
+
 def main() -> None:
     bench_summary()
     print(
@@ -195,6 +208,7 @@ def main() -> None:
         else:
             print("large image: not measured: name one that is here, make bench IMAGE=..")
         bench_recorder()
+        bench_sampler()
         command = [sys.executable, "-m", "abtest", "--help"]
         bare = [sys.executable, "-c", "pass"]
         side_by_side(

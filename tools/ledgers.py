@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from abtest.ledger import codec, store
+from abtest.model.telemetry import Telemetry
 from abtest.model.trial import (
     ContainerFacts,
     Outputs,
@@ -52,6 +53,9 @@ def _records(conditions: int, rounds: int, rng: random.Random) -> Iterator[Trial
                 yield _record(arm, 512 * (condition + 1), number, slot, rng)
 
 
+TELEMETRY_BYTES = 250  # of one without readings
+
+
 def _record(arm: str, depth: int, number: int, slot: int, rng: random.Random) -> TrialRecord:
     token_s = (0.02 if arm == ARMS[0] else 0.015) * rng.gauss(1, 0.01)
     pairs = tuple(
@@ -70,7 +74,9 @@ def _record(arm: str, depth: int, number: int, slot: int, rng: random.Random) ->
         files={"trial.json": f"{rng.getrandbits(256):064x}", "telemetry.csv": f"{rng.getrandbits(256):064x}"},
     )  # fmt: skip
     lacking = RECORD_BYTES - len(codec.encode(record))
-    return dataclasses.replace(record, telemetry={"series": "7" * max(0, lacking)})
+    return dataclasses.replace(
+        record, telemetry=Telemetry(0.2, 0, absent=("7" * max(0, lacking - TELEMETRY_BYTES),))
+    )
 
 
 def _identity(arm: str, pid: int) -> tuple[RankIdentity, ...]:

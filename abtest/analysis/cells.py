@@ -12,6 +12,7 @@ from abtest.analysis.differential import (
     drowned,
     estimate,
     explaining_jitter_s,
+    tolerable_jitter_pct,
     window_tokens,
 )
 from abtest.analysis.explain import flag, flags_of
@@ -19,7 +20,7 @@ from abtest.analysis.modes import unseen_p
 from abtest.analysis.spread import gate_pct, spread_pct, within_gate
 from abtest.model.flag import Flag
 from abtest.model.names import Cell
-from abtest.model.result import CellSummary
+from abtest.model.result import CellSummary, Scatter
 from abtest.model.trial import TrialRecord
 
 ESTIMATORS_DISAGREE_SE = 2.0  # standard errors between the two estimators
@@ -48,6 +49,7 @@ def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> Ce
     leverage = moments.mean(short_s) / moments.mean(all_differences_s) if usable else None
     slots = tuple(record.slot for record, _ in usable)
     stamped = [one.timestamps_tok_s for _, one in usable]
+    split = variance.components([differences_s(record.pairs) for record, _ in usable])
     return CellSummary(
         cell=cell,
         n=len(rates),
@@ -64,8 +66,14 @@ def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> Ce
         timestamps_tok_s=tuple(rate for rate in stamped if rate is not None)
         if None not in stamped
         else (),
-        flags=_flags(cell, records, estimates, (rates, slots, leverage)),
+        scatter=None if split is None else _scatter(split, moments.mean(all_differences_s)),
+        flags=_flags(cell, records, estimates, (rates, slots, leverage), split),
     )
+
+
+def _scatter(split: variance.Components, mean_s: float) -> Scatter:
+    within_pct, between_pct = (100 * part / mean_s for part in (split.within, split.between))
+    return Scatter(within_pct, between_pct, split.f, split.p, split.degrees)
 
 
 def _mean_or_none(values: Sequence[float | None]) -> float | None:
@@ -78,6 +86,7 @@ def _flags(
     records: Sequence[TrialRecord],
     estimates: Sequence[TrialEstimate],
     seen: tuple[tuple[float, ...], tuple[int, ...], float | None],
+    split: variance.Components | None,
 ) -> tuple[Flag, ...]:
     rates, slots, leverage = seen
     where = str(cell)
@@ -88,7 +97,7 @@ def _flags(
         found.append(flag("drowned", where, f"{lost} trials have T_long no larger than T_short"))
     elif jitter_s and any(drowned(one.difference_s, jitter_s) for one in estimates):
         found.append(flag("drowned", where, f"a run jitters by {1000 * jitter_s:.1f} ms"))
-    noise = _noise_limited(cell, records, rates)
+    noise = _noise_limited(cell, split, rates)
     found += [noise] if noise is not None else flags_of(classify(rates, slots), where)
     if rates and not within_gate(rates):
         found = [*found[:-1], _explained(found[-1], estimates, records)]
@@ -109,6 +118,8 @@ def _dominated(
 ) -> str:
     """Say how strong the amplification is, and which long count would leave one per cent of error."""
     text = f"leverage {leverage:.1f}: a run's jitter counts {amplification(leverage):.1f}-fold"
+    if len(record.pairs) == 1:
+        return f"{text}; one pair does not measure it, and above {tolerable_jitter_pct(leverage):.2f} % it breaks the gate"
     if not jitter_s or not rates:
         return text
     longer = window_tokens(jitter_s, 1 / moments.mean(rates), len(record.pairs), record.tokens[0])
@@ -138,13 +149,10 @@ def _pooled_jitter_s(
 
 
 def _noise_limited(
-    cell: Cell, records: Sequence[TrialRecord], rates: Sequence[float]
+    cell: Cell, split: variance.Components | None, rates: Sequence[float]
 ) -> Flag | None:
     """With several pairs per trial, ask first whether sandboxes differ at all, before speaking of modes."""
-    if within_gate(rates):
-        return None
-    split = variance.components([differences_s(record.pairs) for record in records])
-    if split is None or split.significant:
+    if within_gate(rates) or split is None or split.significant:
         return None
     figures = f"F{split.degrees} = {split.f:.2f}, p = {split.p:.2f}; spread {spread_pct(rates) or 0:.1f} %"
     return flag("noise-limited", str(cell), figures)

@@ -50,6 +50,11 @@ def _facts(record: TrialRecord) -> Iterable[tuple[str, str]]:
     for entry in record.identity:
         yield f"file {entry.target}", f"md5 {entry.md5[:8]}"
     yield from record.environment.items()
+    yield from (
+        (name, str(value))
+        for name in ("host", "isolation", "caches")
+        if (value := getattr(record, name)) is not None
+    )
     if record.container is not None:
         yield "image", record.container.image_id
 

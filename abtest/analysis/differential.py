@@ -19,6 +19,8 @@ MEDIAN_EFFICIENCY = 1.2533
 PREFILL_DOMINATED = 3.0
 # d below five standard deviations of itself (sqrt 2 of a run's): its inverse is skew, even negative.
 DROWNED = 5 * math.sqrt(2)
+# Of a rate, per cent: the range of two normal values stays within the published 6 % in 95 % (6 / 2.7718).
+GATE_DEVIATION_PCT = 2.1647
 # The relative standard error that `window_tokens` plans for, where nobody says otherwise.
 TARGET_ERROR = 0.01
 
@@ -88,6 +90,17 @@ def amplification(leverage: float) -> float:
     29.0
     """
     return math.hypot(leverage, 1 + leverage)
+
+
+def tolerable_jitter_pct(leverage: float) -> float:
+    """Compute the relative jitter of a run, per cent, at which two rounds of one pair pass the gate 19 times in 20.
+
+    It is what can be said where a trial has one pair: its own jitter is not measured.
+
+    >>> round(tolerable_jitter_pct(6.0373799), 3), round(tolerable_jitter_pct(21.2632), 2)
+    (0.233, 0.07)
+    """
+    return GATE_DEVIATION_PCT / amplification(leverage)
 
 
 def explaining_jitter_s(all_s: Sequence[float]) -> float | None:

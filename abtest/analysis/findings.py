@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from abtest.analysis import differences, kernels, proof, trial_flags
+from abtest.analysis import confounds, differences, kernels, machine, power, proof, trial_flags
 from abtest.analysis.counting import Counted
 from abtest.analysis.explain import flag
 from abtest.model.flag import Flag
@@ -27,16 +27,20 @@ def of_run(
     facts: differences.Facts,
     *,
     identity: str,
+    routes_differ: bool,
 ) -> Iterator[Flag]:
-    """Find what bears on every effect."""
+    """Find what bears on every effect.
+
+    Args:
+        routes_differ: whether the arms should take different routes; those of an A/A run or a control should not.
+    """
     records = counted.records
     if records and identity == proof.NOT_PROVED:
         lacking = sum(not proof.is_proved(record) for record in records)
         yield flag(
             "not-proved", "run", f"{lacking} of {len(records)} trials lack the answer of a rank"
         )
-    # In an A/A run equal routes are what is wanted: nothing is declared there.
-    if declared and records and _equal_everywhere(records, arms):
+    if routes_differ and records and _equal_everywhere(records, arms):
         yield flag("routes-equal", "run", _route(records, arms[0]))
     for name, found in (
         ("undeclared-difference", differences.undeclared(declared, seen)),
@@ -68,12 +72,12 @@ def of_conditions(
     candidates: Sequence[str],
     baseline: str,
     *,
-    declared: bool,
+    routes_differ: bool,
 ) -> dict[Condition, tuple[Flag, ...]]:
     """Find what bears on the effects of one condition, or (`where` is a cell) of one candidate there.
 
     Args:
-        declared: whether the arms declare any difference; an A/A run does not.
+        routes_differ: whether the arms should take different routes.
     """
     groups = _by_condition(counted.records)
     invalid = _by_condition(
@@ -85,7 +89,7 @@ def of_conditions(
         records = groups.get(condition, [])
         found[condition] = (
             *_invalid(str(condition), invalid.get(condition, [])),
-            *(_equal_routes(records, baseline, candidates) if declared else ()),
+            *(_equal_routes(records, baseline, candidates) if routes_differ else ()),
             *_outputs(str(condition), records),
             *trial_flags.of_condition(condition, records),
             *(one for one in bound if one.where == str(condition)),
@@ -102,6 +106,16 @@ def _invalid(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
 def _outputs(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
     if differences.outputs_differ(records):
         yield flag("outputs-differ", where, "one hash per arm, not the same")
+
+
+def of_machine(
+    chosen: Sequence[TrialRecord], counted: Counted, cells: Mapping[Cell, CellSummary]
+) -> Iterator[Flag]:
+    """Find what the machine did to the whole run."""
+    yield from machine.voids(chosen)
+    yield from machine.links(counted.records)
+    yield from confounds.correlations(counted.records, cells)
+    yield from power.findings(counted.records)
 
 
 def incomplete(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[Flag]:

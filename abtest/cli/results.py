@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abtest import __version__
+from abtest.cli.purpose import Purpose
 from abtest.errors import LedgerError, UsageError
 from abtest.ledger import store
 from abtest.model.names import Condition
@@ -22,6 +23,8 @@ if TYPE_CHECKING:  # a summary needs neither, and they take longer to load than 
     from abtest.spec import Experiment
 
 LATEST = "latest"
+LOOK = "look: "  # how the note of a look begins in the ledger
+LATER = frozenset({"purpose", "planted_ms_per_call"})  # keys that older runs do not have
 
 
 def new_name(experiment: str, clock: Clock) -> str:
@@ -63,6 +66,8 @@ class RunFile:
         parts: digests of everything that must not change within the run.
         arms: per arm, what it declares (file, md5, sha256, env, args).
         experiment_path: the experiment file, relative to the run's folder.
+        purpose: "ab", "aa" or "control".
+        planted_ms_per_call: of a control: how long each call of the routes function is held up.
     """
 
     run: str
@@ -81,6 +86,8 @@ class RunFile:
     host: str
     abtest: str = __version__
     estimator: str = "differential"
+    purpose: str = "ab"
+    planted_ms_per_call: float | None = None
 
     def declared(self) -> tuple[Difference, ...]:
         """What the arms are declared to differ in."""
@@ -101,7 +108,9 @@ def _short(value: object) -> str:
     return str(value)
 
 
-def describe(setup: "Setup", *, experiment_path: str, created: str, why_runtime: str) -> RunFile:
+def describe(
+    setup: "Setup", *, experiment_path: str, created: str, why_runtime: str, purpose: Purpose
+) -> RunFile:
     """Make the description of a run that is about to start."""
     experiment = setup.experiment
     return RunFile(
@@ -126,6 +135,8 @@ def describe(setup: "Setup", *, experiment_path: str, created: str, why_runtime:
         },
         host=setup.host,
         estimator=experiment.estimator,
+        purpose=purpose.kind,
+        planted_ms_per_call=purpose.per_call_ms,
     )
 
 
@@ -159,7 +170,11 @@ def read_run(folder: Path) -> RunFile:
     body = store.read_run(folder)
     try:
         conditions = tuple(Condition(int(depth), int(batch)) for depth, batch in body["conditions"])
-        known = {name: body[name] for name in RunFile.__dataclass_fields__}
+        known = {
+            name: body[name]
+            for name in RunFile.__dataclass_fields__
+            if name in body or name not in LATER
+        }
     except (KeyError, TypeError, ValueError) as error:
         raise LedgerError(
             f"{folder / store.RUN} is damaged: {error}", remedy="Restore it, or start a new run."

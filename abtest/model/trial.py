@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from abtest.model.names import Cell, Condition, cell_of, condition_of
+from abtest.model.telemetry import Telemetry
 
 Scalar = str | int | float | bool | None
 
@@ -155,7 +156,7 @@ class TrialRecord:
     host: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     environment_sha256: str | None = None
-    telemetry: Mapping[str, Scalar] | None = None
+    telemetry: Telemetry | None = None
     caches: Mapping[str, str] | str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 

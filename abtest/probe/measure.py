@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class Timed(NamedTuple):
-    """One generation with its wall time."""
+    """One generation with its wall time; `start_s` is on the clock of its token stamps."""
 
     seconds: float
     generation: Generation
+    start_s: float = 0.0
 
 
 def timed(adapter: Adapter, prompts: list[list[int]], count: int) -> Timed:
@@ -33,7 +34,7 @@ def timed(adapter: Adapter, prompts: list[list[int]], count: int) -> Timed:
         raise failed("engine-error", f"{type(error).__name__}: {error}") from error
     seconds = _seconds(generation, time.perf_counter() - start_s)
     _check_counts(generation, prompts, count)
-    return Timed(seconds, generation)
+    return Timed(seconds, generation, start_s)
 
 
 def _seconds(generation: Generation, around_s: float) -> float:
@@ -93,6 +94,33 @@ def check_cache(generation: Generation, *, wanted: bool, cached: list[int] | Non
         )
 
 
+def window(kind: str, made: Timed) -> dict[str, Any]:
+    """Tell when a generation ran, and when its first token was there, for whoever watched the machine meanwhile.
+
+    On Linux `perf_counter` is the machine's monotonic clock, which is the same in every container.
+    """
+    stamps = made.generation.token_times_s
+    return {
+        "kind": kind,
+        "start_s": made.start_s,
+        "first_token_s": stamps[max(made.generation.first_steps, default=0)] if stamps else None,
+        "end_s": made.start_s + made.seconds,
+        "tokens": len(made.generation.token_ids[0]),
+    }
+
+
+def steadily(
+    adapter: Adapter, prompts: list[list[int]], count: int, steady_s: float
+) -> Iterator[Timed]:
+    """Generate `count` tokens again and again until `steady_s` seconds have gone by, at least once."""
+    end_s = time.perf_counter() + steady_s
+    while True:
+        made = timed(adapter, prompts, count)
+        yield made
+        if made.start_s + made.seconds >= end_s:
+            return
+
+
 def pair(
     adapter: Adapter,
     prompts: list[list[int]],
@@ -100,8 +128,8 @@ def pair(
     *,
     long_first: bool,
     cached: list[int] | None = None,
-) -> tuple[dict[str, Any], Timed]:
-    """Measure one (T_short, T_long) pair; returns it with the long generation.
+) -> tuple[dict[str, Any], Timed, Timed]:
+    """Measure one (T_short, T_long) pair; returns it with both generations, the long one last.
 
     Args:
         cached: prompt tokens that each sequence must find in a prefix cache, where the experiment wants one.
@@ -111,11 +139,15 @@ def pair(
     for one in made.values():
         check_cache(one.generation, wanted=adapter.prefix_cache, cached=cached)
     short, long = (made[count] for count in tokens)
-    return {
-        "t_short_s": short.seconds,
-        "t_long_s": long.seconds,
-        "first": "long" if long_first else "short",
-    }, long
+    return (
+        {
+            "t_short_s": short.seconds,
+            "t_long_s": long.seconds,
+            "first": "long" if long_first else "short",
+        },
+        short,
+        long,
+    )
 
 
 def pairs(
@@ -124,7 +156,7 @@ def pairs(
     tokens: tuple[int, int],
     count: int,
     cached: list[int] | None = None,
-) -> Iterator[tuple[dict[str, Any], Timed]]:
+) -> Iterator[tuple[dict[str, Any], Timed, Timed]]:
     """Measure interleaved pairs, short first, long first, and so on, so that a linear drift cancels."""
     for number in range(count):
         yield pair(adapter, prompts, tokens, long_first=number % 2 == 1, cached=cached)

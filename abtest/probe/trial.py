@@ -32,6 +32,7 @@ class Trial:
             "warmup": None,
             "pairs": [],
             "token_s_per_token": [],
+            "windows": [],
             "outputs": None,
             "prompt": None,
             "identity": [],
@@ -65,8 +66,11 @@ class Trial:
                 ("identity", self._prove_before),
                 ("measure", self._measure),
                 ("identity", self._prove_after),
+                ("steady", self._decode_steadily),
                 *([("profile", self._profile)] if adapter.profiles else []),
             ):
+                if phase == "steady" and not self._asked.steady_s:
+                    continue
                 # proofs beside the timing are booked as identity, yet watchers see each phase once
                 self._marks.enter(phase, announce=step not in silent)
                 step(adapter)
@@ -97,9 +101,10 @@ class Trial:
         """Warm both lengths by the very path of the pairs; only here routes are recorded."""
         prompts = adapter.prompts()
         self._evidence.record(on=True)
-        self.report["warmup"], long = measure.pair(
+        self.report["warmup"], short, long = measure.pair(
             adapter, prompts, self._asked.tokens, long_first=False
         )
+        self._note_windows("warmup", short, long)
         self.report["prompt"] = {
             "sha256": measure.ids_sha256(prompts),
             "tokens": long.generation.prompt_tokens[0],
@@ -117,10 +122,11 @@ class Trial:
         longs: list[measure.Timed] = []
         begin = self._log_size()
         self._log_window = (begin, begin)
-        for measured, long in measure.pairs(
+        for measured, short, long in measure.pairs(
             adapter, adapter.prompts(), tokens, total, self._cached
         ):
             self.report["pairs"].append(measured)
+            self._note_windows("pair", short, long)
             longs.append(long)
             self.report["token_s_per_token"] = measure.token_times(longs, tokens)
             self.report["outputs"], self.report["flags"] = measure.outputs(longs)
@@ -128,6 +134,11 @@ class Trial:
                 self.report["outputs"] = None
             self._log_window = (begin, self._log_size())
             self._marks.pair(len(longs), total)
+
+    def _note_windows(self, kind: str, *made: measure.Timed) -> None:
+        self.report["windows"] += [
+            measure.window(kind, one) for one in sorted(made, key=lambda one: one.start_s)
+        ]
 
     def _prove_after(self, _adapter: Adapter) -> None:
         self._evidence.collect_identity("after")
@@ -156,6 +167,21 @@ class Trial:
             self.report["log"] += [one._asdict() for one in found]
         doubts = [*self.report["flags"], *adapter.flags, *engine_log.flags(found)]
         self.report["flags"] = list(dict.fromkeys(doubts))
+
+    def _decode_steadily(self, adapter: Adapter) -> None:
+        """Decode for some seconds with few breaks, so that power and clocks can be read; no time of it counts.
+
+        All proofs are in: an engine that cannot do this is told by a flag.
+        """
+        asked = self._asked
+        try:
+            for made in measure.steadily(
+                adapter, adapter.prompts(), asked.most_tokens, asked.steady_s
+            ):
+                self._note_windows("steady", made)
+        except Exception as error:  # noqa: BLE001 - engines raise anything here
+            print(f"steady decode: {type(error).__name__}: {error}")
+            self.report["flags"] = [*self.report["flags"], "no-steady-decode"]
 
     def _close(self, adapter: Adapter) -> None:
         """Close the engine; all proofs are in, so a bad close is told by a flag and by the log."""

@@ -56,10 +56,9 @@ def _environment(records: Sequence[TrialRecord]) -> Iterator[tuple[str, str]]:
     """Give the facts that are asked for; one that is not the same in all trials shows every value."""
     found: dict[str, set[str | None]] = {}
     for record in records:
-        facts = {**record.environment, **(record.telemetry or {})}
-        for name, value in facts.items():
+        for name, value in record.environment.items():
             if not name.startswith("env.") and _ASKED.search(name):
-                found.setdefault(name, set()).add(None if value is None else str(value))
+                found.setdefault(name, set()).add(value)
     if not any("driver" in name for name in found):
         yield "driver", _all(set())
     for name in sorted(found):

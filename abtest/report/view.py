@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from abtest.model.flag import Flag
 from abtest.model.result import CellSummary, DepthTrend, Difference, Effect, Summary, Verdict
-from abtest.report import figures, notes
+from abtest.report import controls, figures, gates, notes
 from abtest.report.figures import DASH
 from abtest.report.neutralise import neutral
 
@@ -57,6 +57,8 @@ class View:
         facts: (name, text) lines above the tables.
         limits: what these rounds cannot claim; empty where there is nothing to say.
         notes: one line per distinct flag: name, where with figures, why, remedy.
+        gates: what was asked, each look, and the answer.
+        footer: looks after which rounds were added, the noise floor, and the last controls.
     """
 
     title: str
@@ -66,6 +68,8 @@ class View:
     depth: tuple[DepthRow, ...]
     limits: tuple[str, ...]
     notes: tuple[str, ...]
+    gates: tuple[str, ...] = ()
+    footer: tuple[str, ...] = ()
 
 
 def view(summary: Summary) -> View:
@@ -78,6 +82,13 @@ def view(summary: Summary) -> View:
         depth=tuple(_depth_row(trend) for trend in summary.depth),
         limits=notes.limits(summary),
         notes=notes.of_flags(summary),
+        gates=gates.lines(summary.gates),
+        footer=(
+            *(neutral(line) for line in summary.looks),
+            *map(controls.floor_line, summary.noise_floor),
+            *map(controls.control_line, summary.control),
+            *controls.footer(summary.last_controls),
+        ),
     )
 
 

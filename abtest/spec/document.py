@@ -24,6 +24,7 @@ from abtest.spec.fields import (
     problem,
 )
 from abtest.spec.routes import Routes
+from abtest.spec.telemetry import Watching
 
 MAX_DEPTH_TOKENS = 10_000_000
 
@@ -101,6 +102,7 @@ class Experiment(Section):
         description="a fresh home and temporary folder per trial, or one kept for each arm",
     )
     limits: Limits = Field(default_factory=Limits)
+    telemetry: Watching = Field(default_factory=Watching)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

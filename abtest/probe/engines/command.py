@@ -61,6 +61,7 @@ class Adapter:
             depth=asked.depth,
             batch=asked.batch,
             tokens=list(asked.tokens),
+            most_tokens=asked.most_tokens,
             tensor_parallel=asked.engine.tensor_parallel,
             args=args,
         )

@@ -36,7 +36,7 @@ class Adapter:
         asked = self._request
         own = {
             "tensor_parallel": asked.engine.tensor_parallel,
-            "max_context": asked.depth + asked.tokens[1],
+            "max_context": asked.depth + asked.most_tokens,
             "max_batch": asked.batch,
         }
         self._engine = self._package.Engine(

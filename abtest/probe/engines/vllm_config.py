@@ -68,7 +68,7 @@ def arguments(request: Request, extension: str, folders: Iterable[str]) -> dict[
         if not _has(folder, _is_tokenizer):
             given.setdefault("skip_tokenizer_init", True)
     return {
-        "max_model_len": request.depth + request.tokens[1],
+        "max_model_len": request.depth + request.most_tokens,
         "max_num_seqs": request.batch,
         "enable_prefix_caching": False,
         "seed": 0,
