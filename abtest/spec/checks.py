@@ -112,6 +112,27 @@ def _check_folder(marks: Marks, key: KeyPath, folder: Path, name: str) -> Path:
     return found
 
 
+def with_absolute_volumes(experiment: Experiment, marks: Marks, folder: Path) -> Experiment:
+    """Turn relative sources of volumes into absolute ones, below the experiment's folder.
+
+    Raises:
+        SpecError: one leaves the folder.
+    """
+    volumes = []
+    for index, text in enumerate(experiment.container.volumes):
+        source, colon, rest = text.partition(":")
+        found = resolve(folder, source) if source else None
+        if found is None:
+            raise marks.error(
+                ("container", "volumes", index),
+                f"{source!r} leaves the experiment's folder",
+                remedy="Put it there, or give an absolute path.",
+            )
+        volumes.append(f"{found}{colon}{rest}")
+    container = experiment.container.model_copy(update={"volumes": tuple(volumes)})
+    return experiment.model_copy(update={"container": container})
+
+
 def _check_file(marks: Marks, key: KeyPath, folder: Path, name: str) -> None:
     path = resolve(folder, name)
     if path is None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from abtest.errors import SpecError, UsageError
-from abtest.spec.checks import check
+from abtest.spec.checks import check, with_absolute_volumes
 from abtest.spec.document import Experiment
 from abtest.spec.marks import KeyPath, Marks, read
 
@@ -49,7 +49,7 @@ def parse(text: str, *, file: str, folder: Path) -> Experiment:
     except ValidationError as error:
         raise _first([_translate(details, marks) for details in error.errors()]) from error
     check(experiment, marks, folder)
-    return experiment
+    return with_absolute_volumes(experiment, marks, folder)
 
 
 def restrict(

@@ -94,6 +94,7 @@ CASES = [
     ("build without a recipe", "image: host", "image: {build: .}", 3, "image.build", "Dockerfile"),
     ("host folders for an image", "image: host", "image: {ref: x}", 14, "engine.pythonpath", "its own engine"),
     ("an image beside the host", "file: fast.py", "image: {ref: x}", 10, "arms.fast.image", "side by side"),
+    ("volume outside", "shm_size: 1g", 'volumes: ["../x:/x"]', 26, "container.volumes.0", "leaves"),
     ("device with a line feed", "shm_size: 1g", 'devices: ["/dev/x\\n"]', 26, "container.devices.0", "not accepted"),
     ("arm file outside", "file: fast.py", "file: ../fast.py", 10, "arms.fast.file", "leaves"),
     ("arm file through a link", "file: fast.py", "file: link/passwd", 10, "arms.fast.file", "leaves"),
