@@ -41,6 +41,19 @@ TEXTS: dict[str, tuple[str, str]] = {
     "few-rounds": ("Fewer than four rounds cannot exclude two modes or a drift.", "Run four rounds or more."),
     "incomplete": ("Blocks without a good trial of every arm do not enter the effects.", "Go on with `abtest run EXPERIMENT --resume RESULTS`."),
     "not-proved": ("Not every counted trial carries the proof of what code ran.", "Believe no ratio from this run."),
+    "dummy-weights": ("The weights are random: what depends on their values (expert routing, speculation, text) is not what users see.", "Measure with real weights before quoting a number for a model."),
+    "engine-untested": ("This version of the engine was never tested with this probe.", "Read the identity, the routes and the engine's log of one trial before believing the rest."),
+    "speculation": ("A step may make several tokens, and its query length changes the route.", "Read milliseconds per step and the acceptance beside the rate."),
+    "request-unproved": ("A backend was asked for, and no rank says which one it got.", "Look for it in `engine.log`; another version of the engine may tell."),
+    "jit-in-window": ("Kernels were compiled while the timed pairs ran: their time is in the rate.", "Use `caches: warm-per-arm`, or let the warm-up meet the shape that was compiled."),
+    "eager-decode": ("The batch is larger than every captured graph, so decode steps run without one, several times slower.", "Raise `max_cudagraph_capture_size`, or measure a smaller batch."),
+    "graph-sizes-truncated": ("The engine captured fewer graph sizes than it was asked for.", "Compare the captured sizes with the batch in the engine's log."),
+    "kernels-incomplete": ("The profile holds no whole decode step, or its kernels do not add up to the model's layers.", "Read the kernels on the record as a hint only."),
+    "host-bound": ("The kernels do not account for the time of a decode step: it waits for something else.", "Look at graphs, at the processor's placement and at other load before crediting or blaming a kernel."),
+    "cache-cold": ("The arm's kept cache was still empty when this trial began.", "Let the discarded warm-up trial fill it: do not resume with another set-up."),
+    "outputs-unknown": ("The program does not tell the tokens that it made, so outputs cannot be compared.", "Let it answer with token_ids, see docs/engines.md."),
+    "outputs-unstable": ("Greedy repeats inside one trial gave different tokens.", "Look for atomics or batch-dependent kernels before comparing outputs."),
+    "unclean-close": ("The engine did not close as it should after the measurement.", "Read the end of `engine.log`; the timed pairs were complete."),
 }  # fmt: skip
 OTHER = ("The engine's adapter or the runtime said so of a trial.", "Read the trial's log.")
 

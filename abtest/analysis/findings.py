@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from abtest.analysis import confounds, differences, machine, power, proof
+from abtest.analysis import confounds, differences, kernels, machine, power, proof, trial_flags
 from abtest.analysis.counting import Counted
 from abtest.analysis.explain import flag
 from abtest.model.flag import Flag
@@ -59,7 +59,7 @@ def _said_by_trials(records: Sequence[TrialRecord]) -> Iterator[Flag]:
     """Lift what trials say of themselves into the run, with how many say it and in which arms."""
     said: dict[str, list[str]] = defaultdict(list)
     for record in records:
-        for name in {text.partition(":")[0] for text in record.flags}:
+        for name in {text.partition(":")[0] for text in record.flags} - trial_flags.OF_CONDITION:
             said[name].append(record.arm)
     for name, arms in sorted(said.items()):
         where = _list(sorted(set(arms)))
@@ -83,6 +83,7 @@ def of_conditions(
     invalid = _by_condition(
         [one for one in chosen if one.status is Status.INVALID and not one.discarded]
     )
+    bound = list(kernels.of_conditions(counted.records))
     found: dict[Condition, tuple[Flag, ...]] = {}
     for condition in sorted(groups.keys() | invalid.keys()):
         records = groups.get(condition, [])
@@ -90,6 +91,8 @@ def of_conditions(
             *_invalid(str(condition), invalid.get(condition, [])),
             *(_equal_routes(records, baseline, candidates) if routes_differ else ()),
             *_outputs(str(condition), records),
+            *trial_flags.of_condition(condition, records),
+            *(one for one in bound if one.where == str(condition)),
         )
     return found
 
@@ -141,8 +144,10 @@ def _equal_routes(
 ) -> Iterator[Flag]:
     """Look at each candidate by itself: another candidate's new route does not excuse this one."""
     routes = differences.decode_routes(records)
+    launched = differences.decode_kernels(records)
     for arm in candidates:
-        if arm in routes and routes[arm] == routes.get(baseline):
+        same = arm in routes and routes[arm] == routes.get(baseline)
+        if same and launched[arm] == launched.get(baseline):
             where = str(Cell(arm, records[0].condition))
             yield flag("routes-equal", where, _route(records, arm))
 

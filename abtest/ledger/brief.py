@@ -25,12 +25,13 @@ LEFT_OUT = (
     "prompt_sha256",
     "environment_sha256",
     "files",
+    "engine_log",
 )
-NAMES = ("spec_sha256", "isolation", "host", "caches")
+NAMES = ("spec_sha256", "isolation", "host")
 # What names one process or one container only is left out too, so that the rest of the part can be shared.
 OWN = {"identity": "pid", "container": "id"}
 BLANK = {"pid": 0, "id": ""}
-RAW = ("routes", "environment", "outputs")
+RAW = ("routes", "environment", "outputs", "caches")
 
 
 class _BriefPair(msgspec.Struct, frozen=True, gc=False):
@@ -106,7 +107,10 @@ def _line_type(types: Mapping[str, Any]) -> type[msgspec.Struct]:
         "container": _without(ContainerFacts, OWN["container"]) | None,
     }
     columns: list[Any] = [("kind", str), ("schema", int)]
-    fixed: dict[str, object] = {"counts": TrialRecord.counts}
+    fixed: dict[str, object] = {
+        "counts": TrialRecord.counts,
+        "cache_policy": TrialRecord.cache_policy,
+    }
     for one in dataclasses.fields(TrialRecord):
         if one.name in LEFT_OUT:
             fixed[one.name] = _default(one)

@@ -123,6 +123,8 @@ class SandboxRequest:
         probe: the probe's request, JSON-ready, without the paths that only the runtime knows.
         env: variables that the experiment and the arm set.
         secrets: variables handed through by name; never recorded.
+        cache: digest of all that a kept cache depends on, but for the device; None for a fresh home and temporary
+            folder.
     """
 
     run: str
@@ -136,6 +138,7 @@ class SandboxRequest:
     env: Mapping[str, str]
     secrets: Mapping[str, str]
     options: ContainerOptions
+    cache: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,7 @@ class Collected:
         target_paths: where each target must have been loaded from, as seen inside the sandbox.
         files: sidecar files below the trial's folder, with their sha256.
         flags: findings of the runtime's own, for the record.
+        caches: the kept cache: its key, and its fingerprint before and after; empty where none was kept.
     """
 
     report: Mapping[str, object] | None
@@ -179,3 +183,4 @@ class Collected:
     target_paths: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    caches: Mapping[str, str] = field(default_factory=dict)

@@ -119,7 +119,10 @@ class TrialRecord:
         tokens: (n_short, n_long).
         token_s_per_token: (t_long - t_short) / (n_long - n_short) inside the long request of each pair,
             in seconds per token; empty where no time stamps exist.
+        kernels: what decode steps launched in an untimed, profiled request: rank, name, calls and ms_per_step.
+        engine_log: findings in the engine's log: component, fact, value, the line itself, in_window (while pairs ran).
         environment: flat facts that must be equal between arms but for what is declared.
+        caches: the policy (of older records that alone, as text); where one was kept, its key, and its fingerprint before and after.
         files: sidecar files of the trial with their sha256.
     """
 
@@ -148,13 +151,18 @@ class TrialRecord:
     identity: tuple[RankIdentity, ...] = ()
     routes: tuple[RouteCount, ...] = ()
     kernels: tuple[Mapping[str, Scalar], ...] = ()
+    engine_log: tuple[Mapping[str, Scalar], ...] = ()
     container: ContainerFacts | None = None
     host: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     environment_sha256: str | None = None
     telemetry: Telemetry | None = None
-    caches: str | None = None
+    caches: Mapping[str, str] | str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cache_policy(self) -> str | None:
+        return self.caches if isinstance(self.caches, str) else (self.caches or {}).get("policy")
 
     @property
     def condition(self) -> Condition:

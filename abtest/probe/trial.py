@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
-from abtest.probe import measure
+from abtest.probe import engine_log, measure
 from abtest.probe.engines import load
 from abtest.probe.environment import facts
 from abtest.probe.errors import failed
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from abtest.probe.engines import Adapter
     from abtest.probe.outbox import Marks
     from abtest.probe.request import Request
+
+PROFILED = (
+    8  # tokens of the profiled request, if the short count is smaller: some whole decode steps
+)
 
 
 class Trial:
@@ -35,9 +40,12 @@ class Trial:
             "environment": facts(asked),
             "flags": [],
             "worker_pids": [],
+            "kernels": [],
+            "log": [],
         }
         self._asked = asked
         self._marks = marks
+        self._log_window: tuple[int, int] | None = None
 
     def run(self) -> None:
         """Run every step in order, and close the engine at any end.
@@ -48,22 +56,23 @@ class Trial:
         self._marks.enter("import")
         adapter = load(self._asked)
         self.report["environment"]["engine.version"] = adapter.version
+        silent = (self._take_facts, self._prove_before, self._prove_after)
         try:
             for phase, step in (
                 ("init", self._start),
                 ("identity", self._find_hooks),
+                ("identity", self._take_facts),
                 ("warmup", self._warm_up),
                 ("identity", self._prove_before),
                 ("measure", self._measure),
                 ("identity", self._prove_after),
                 ("steady", self._decode_steadily),
+                *([("profile", self._profile)] if adapter.profiles else []),
             ):
                 if phase == "steady" and not self._asked.steady_s:
                     continue
                 # proofs beside the timing are booked as identity, yet watchers see each phase once
-                self._marks.enter(
-                    phase, announce=step not in (self._prove_before, self._prove_after)
-                )
+                self._marks.enter(phase, announce=step not in silent)
                 step(adapter)
         except Exception as error:
             error.phase = self._marks.phase  # type: ignore[attr-defined]  # teardown is entered before it is told
@@ -72,6 +81,7 @@ class Trial:
             self._marks.enter("teardown")
             self._close(adapter)
             self._marks.enter("teardown", announce=False)  # books the time
+            self._read_log(adapter)
 
     def _start(self, adapter: Adapter) -> None:
         try:
@@ -83,6 +93,9 @@ class Trial:
 
     def _find_hooks(self, _adapter: Adapter) -> None:
         self._evidence.find_hooks()
+
+    def _take_facts(self, _adapter: Adapter) -> None:
+        self._evidence.collect_facts()
 
     def _warm_up(self, adapter: Adapter) -> None:
         """Warm both lengths by the very path of the pairs; only here routes are recorded."""
@@ -96,6 +109,7 @@ class Trial:
             "sha256": measure.ids_sha256(prompts),
             "tokens": long.generation.prompt_tokens[0],
         }
+        self._cached = long.generation.cached_tokens
         self._evidence.record(on=False)
 
     def _prove_before(self, _adapter: Adapter) -> None:
@@ -106,12 +120,19 @@ class Trial:
     def _measure(self, adapter: Adapter) -> None:
         tokens, total = self._asked.tokens, self._asked.pairs
         longs: list[measure.Timed] = []
-        for measured, short, long in measure.pairs(adapter, adapter.prompts(), tokens, total):
+        begin = self._log_size()
+        self._log_window = (begin, begin)
+        for measured, short, long in measure.pairs(
+            adapter, adapter.prompts(), tokens, total, self._cached
+        ):
             self.report["pairs"].append(measured)
             self._note_windows("pair", short, long)
             longs.append(long)
             self.report["token_s_per_token"] = measure.token_times(longs, tokens)
             self.report["outputs"], self.report["flags"] = measure.outputs(longs)
+            if "outputs-unknown" in adapter.flags:
+                self.report["outputs"] = None
+            self._log_window = (begin, self._log_size())
             self._marks.pair(len(longs), total)
 
     def _note_windows(self, kind: str, *made: measure.Timed) -> None:
@@ -121,6 +142,31 @@ class Trial:
 
     def _prove_after(self, _adapter: Adapter) -> None:
         self._evidence.collect_identity("after")
+
+    def _profile(self, adapter: Adapter) -> None:
+        """Generate once more, untimed, under the workers' profiler, where there is a device."""
+        if self._evidence.profile_start():
+            short, long = self._asked.tokens
+            measure.timed(adapter, adapter.prompts(), min(long, max(short, PROFILED)))
+            self._evidence.collect_kernels()
+
+    def _log_size(self) -> int:
+        try:
+            return os.path.getsize(os.path.join(self._asked.out, "engine.log"))
+        except OSError:  # a probe whose output goes elsewhere
+            return 0
+
+    def _read_log(self, adapter: Adapter) -> None:
+        """Read the engine's own words, and add what the adapter and the log put in doubt to the flags."""
+        try:
+            with open(os.path.join(self._asked.out, "engine.log"), "rb") as file:
+                found = engine_log.read(file.read(), self._log_window)
+        except OSError:
+            found = []
+        if adapter.profiles:  # an engine with workers of its own kind writes such lines
+            self.report["log"] += [one._asdict() for one in found]
+        doubts = [*self.report["flags"], *adapter.flags, *engine_log.flags(found)]
+        self.report["flags"] = list(dict.fromkeys(doubts))
 
     def _decode_steadily(self, adapter: Adapter) -> None:
         """Decode for some seconds with few breaks, so that power and clocks can be read; no time of it counts.

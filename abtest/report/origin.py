@@ -37,7 +37,7 @@ def rows(
     yield from shown.facts
     yield from origin.facts
     yield "slot effect, change of a rate per later slot", _slot_effects(summary)
-    yield "caches", _all({one.caches for one in records})
+    yield "caches", _all({one.cache_policy for one in records})
     yield "hardware", _all({one.host for one in records})
     yield "A/A floor", origin.floor or NO_FLOOR
     yield from _environment(records)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from abtest.model.telemetry import Window
-from abtest.model.trial import Pair, RankIdentity, RouteCount
+from abtest.model.trial import Pair, RankIdentity, RouteCount, Scalar
 
 
 class BadReportError(ValueError):
@@ -31,6 +31,8 @@ class Evidence:
     token_s_per_token: tuple[float, ...] = ()
     identity: tuple[RankIdentity, ...] = ()
     routes: tuple[RouteCount, ...] = ()
+    kernels: tuple[Mapping[str, Scalar], ...] = ()
+    engine_log: tuple[Mapping[str, Scalar], ...] = ()
     worker_pids: tuple[int, ...] = ()
     prompt: tuple[str, int] | None = None
     outputs_sha256: str | None = None
@@ -68,6 +70,8 @@ def read_report(report: Mapping[str, Any]) -> Evidence:
             token_s_per_token=tuple(map(float, report.get("token_s_per_token") or ())),
             identity=tuple(_identity(entry) for entry in report.get("identity") or ()),
             routes=tuple(_route(entry) for entry in report.get("routes") or ()),
+            kernels=tuple(_kernel(row) for row in report.get("kernels") or ()),
+            engine_log=tuple(_finding(one) for one in report.get("log") or ()),
             worker_pids=tuple(map(int, report.get("worker_pids") or ())),
             prompt=None if prompt is None else (str(prompt["sha256"]), int(prompt["tokens"])),
             outputs_sha256=outputs.get("sha256"),
@@ -114,6 +118,22 @@ def _route(value: Mapping[str, Any]) -> RouteCount:
     return RouteCount(
         int(value["rank"]), str(value["phase"]), dict(value["values"]), int(value["count"])
     )
+
+
+def _kernel(value: Mapping[str, Any]) -> Mapping[str, Scalar]:
+    return {
+        "rank": int(value["rank"]),
+        "name": str(value["name"]),
+        "calls": float(value["calls"]),
+        "ms_per_step": float(value["ms_per_step"]),
+    }
+
+
+def _finding(value: Mapping[str, Any]) -> Mapping[str, Scalar]:
+    texts: dict[str, Scalar] = {
+        key: str(value[key]) for key in ("component", "fact", "value", "line")
+    }
+    return {**texts, "in_window": value.get("in_window") is True}
 
 
 def _identity(value: Mapping[str, Any]) -> RankIdentity:

@@ -112,7 +112,16 @@ def sandbox_request(
         env={**experiment.container.env, **arm.env},
         secrets=setup.secrets,
         options=container_options(experiment),
+        cache=cache_inputs(setup, planned.cell.arm) if experiment.caches != "cold" else None,
     )
+
+
+def cache_inputs(setup: Setup, arm: str) -> str:
+    """Digest what an arm's compiled code depends on: its files, its declared difference, its image with the engine in it."""
+    declared = setup.experiment.arms[arm].model_dump(mode="json", include={"env", "args"})
+    files = [(swap.target, swap.sha256) for swap in setup.swaps[arm]]
+    engine = setup.experiment.engine.model_dump(mode="json")
+    return _digest([arm, files, declared, engine, _image_parts("image", setup.images[arm])])
 
 
 def container_options(experiment: Experiment) -> ContainerOptions:

@@ -95,7 +95,7 @@ def run_trial(
     phases_s["sandbox"] = max(0.0, whole_s - sum(phases_s.values()))
     record = replace(
         blank_record(setup, planned, trial, started_at, judgement),
-        flags=(*evidence.flags, *collected.flags),
+        flags=(*evidence.flags, *collected.flags, *_cache_flags(planned, collected)),
         phases_s={name: round(value, 6) for name, value in phases_s.items()},
         pairs=evidence.pairs,
         warmup=evidence.warmup,
@@ -104,14 +104,22 @@ def run_trial(
         prompt_sha256=None if evidence.prompt is None else evidence.prompt[0],
         identity=evidence.identity,
         routes=evidence.routes,
+        kernels=evidence.kernels,
+        engine_log=evidence.engine_log,
         container=collected.container,
         environment=environment,
         environment_sha256=environment_sha256(environment),
         telemetry=watched.telemetry,
-        caches=setup.experiment.caches,
+        caches={"policy": setup.experiment.caches, **collected.caches},
         files={**collected.files, **watched.files},
     )
     return Finished(record, evidence.output_ids)
+
+
+def _cache_flags(planned: PlannedTrial, collected: Collected) -> tuple[str, ...]:
+    """Find a counted trial whose kept cache nobody had filled before it."""
+    cold = collected.caches.get("before") == "empty" and not planned.discarded
+    return ("cache-cold",) if cold else ()
 
 
 def _watched(

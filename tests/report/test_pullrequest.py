@@ -121,7 +121,7 @@ def test_the_chart_holds_numbers_only() -> None:
 
 def test_foreign_text_changes_no_structure_anywhere() -> None:
     found = simulated.records(
-        reason=HOSTILE, host=HOSTILE, caches=HOSTILE, started_at=HOSTILE,
+        reason=HOSTILE, host=HOSTILE, caches={"policy": HOSTILE}, started_at=HOSTILE,
         environment={"engine.tensor_parallel": "2", f"version {HOSTILE}": HOSTILE},
         routes=(RouteCount(0, HOSTILE, {HOSTILE: HOSTILE}, 1),),
         kernels=({"name": HOSTILE, "ms_per_step": 1.0},),

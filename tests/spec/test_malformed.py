@@ -129,7 +129,7 @@ CASES = [
     ("rounds a date", "rounds: 4", "rounds: 2026-11-30", 19, "rounds", "whole number"),
     ("route without function", "at: pkg.ops.kernel:decode", "at: pkg.ops.kernel", 21, "routes.at", "pattern"),
     ("route record empty", "record: [use_splitkv]", "record: []", 22, "routes.record", "1 item"),
-    ("route record no name", "record: [use_splitkv]", "record: ['a b']", 22, "routes.record.0", "pattern"),
+    ("route record no name", "record: [use_splitkv]", "record: ['a b']", 22, "routes.record.0", "alias=local"),
     ("expect for no arm", "stock: {use_splitkv: false}", "slow: {use_splitkv: false}", 24, "routes.expect.slow", "not an arm"),
     ("expect of no record", "{use_splitkv: false}", "{head_size: 4}", 24, "routes.expect.stock.head_size", "not recorded"),
     ("size odd", "shm_size: 1g", "shm_size: 1q", 26, "container.shm_size", "1g"),

@@ -21,10 +21,10 @@ from abtest.model.sandbox import (
     ImageRequest,
     SandboxRequest,
 )
-from abtest.runtimes import facts, probe_site, staged
+from abtest.runtimes import caches, facts, probe_site, staged
 from abtest.runtimes.docker import devices, host_image, leftovers
 from abtest.runtimes.docker.copy_in import Original
-from abtest.runtimes.docker.create import NONCE, OUT, REQUEST, SITE, Plan, arguments
+from abtest.runtimes.docker.create import NONCE, OUT, REQUEST, SITE, Plan, arguments, kept_binds
 from abtest.runtimes.docker.engine import connect
 from abtest.runtimes.docker.image import Resolved, find_python, has_moved, resolve
 from abtest.runtimes.docker.janitor import Janitor
@@ -96,9 +96,11 @@ class DockerRuntime:
         folder = self._work_dir / request.trial
         folder.mkdir()
         try:
-            sandbox = DockerSandbox(
-                self._engine, self._plan(request, folder), request, self._originals
-            )
+            kept = caches.keep(self._run_folder / "caches", request.cache)
+            plan = self._plan(request, folder)
+            if kept is not None:
+                plan = replace(plan, binds=(*plan.binds, *kept_binds(kept.folder)))
+            sandbox = DockerSandbox(self._engine, plan, request, self._originals, kept)
             try:
                 yield sandbox
             finally:
