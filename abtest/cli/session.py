@@ -23,7 +23,7 @@ from abtest.model.sandbox import ImageFacts, ImageRequest
 from abtest.model.trial import PlannedTrial, TrialRecord
 from abtest.ports import Runtime, TelemetrySource
 from abtest.runner.campaign import run_campaign
-from abtest.runner.setup import Setup
+from abtest.runner.setup import Setup, container_options
 from abtest.runner.trial import Ports
 from abtest.spec import Experiment, Image, resolve
 
@@ -187,7 +187,8 @@ def survey_arms(
                     experiment.engine.python,
                     pythonpath,
                     experiment.targets,
-                    experiment.container.user,
+                    container_options(experiment),
+                    experiment.container.env,
                 )
             )
         images[arm] = found[image]

@@ -44,7 +44,8 @@ class ImageRequest:
         python: interpreter inside the image; None means found.
         pythonpath: absolute host folders that the engine is imported from (host image, process).
         targets: target files as the experiment names them.
-        user: whom trials run as, None for the caller.
+        options: what the trials' containers get; the survey's gets the same.
+        env: variables that the experiment sets for all arms.
     """
 
     kind: ImageKind
@@ -52,7 +53,8 @@ class ImageRequest:
     python: str | None
     pythonpath: tuple[str, ...]
     targets: tuple[str, ...]
-    user: str | None = None
+    options: ContainerOptions = field(default_factory=ContainerOptions)
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

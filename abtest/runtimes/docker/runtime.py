@@ -232,8 +232,8 @@ class DockerRuntime:
             "die_with_stdin": True,
         }
         python = request.python or sys.executable
-        empty = ImageFacts(request.kind, self._host_id, None, python, (), {})
-        options = ContainerOptions(user=request.user)
+        image_id = self._host_id if image is None else image.id
+        empty = ImageFacts(request.kind, image_id, None, python, (), {})
         asked = SandboxRequest(
             self._run_folder.name,
             folder.name,
@@ -243,14 +243,12 @@ class DockerRuntime:
             request.pythonpath,
             (),
             body,
+            request.env,
             NO_ENV,
-            NO_ENV,
-            options,
+            request.options,
         )
-        plan = self._bare_plan(image, asked, folder, body)
+        plan = self._plan(asked, folder)
         binds = (*plan.binds, Bind(str(folder / "nonce"), NONCE))
-        if image is None:
-            binds = (*self._host_binds(request.python, request.pythonpath), *binds)
         return DockerSandbox(self._engine, replace(plan, binds=binds), asked, self._originals)
 
     @staticmethod
