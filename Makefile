@@ -1,7 +1,8 @@
 # Every target makes .venv by itself. Recipes are silent: stdout is the result.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help ab rerun summary pr report verify doctor test check format bench schema torture clean
+.PHONY: help ab rerun summary pr report verify doctor test check format bench calibrate schema torture clean
+.PHONY: help ab aa control rerun summary pr report verify doctor test check format bench schema clean
 
 EXPERIMENT ?= arms/reference
 RESULTS ?= latest
@@ -12,6 +13,8 @@ RUNTIME ?=
 CELL ?=
 IMAGE ?=
 FILES ?=
+GATE ?=
+PER_CALL_MS ?=
 RUNS ?= 200
 SEED ?= 1
 PYTHON ?= python3
@@ -20,6 +23,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ABTEST := $(BIN)/abtest
+
+CONTROL_OPTIONS = $(if $(DEPTHS),--depths '$(DEPTHS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
+  $(if $(RUNTIME),--runtime '$(RUNTIME)')
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -34,12 +40,18 @@ $(STAMP): pyproject.toml constraints.txt
 help: ## Show this list
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-ab: $(STAMP) ## Run an A/B: make ab ARMS=stock,splitkv [EXPERIMENT=..] [DEPTHS=..] [ROUNDS=..] [RUNTIME=..]
+ab: $(STAMP) ## Run an A/B: make ab ARMS=stock,splitkv [EXPERIMENT=..] [DEPTHS=..] [ROUNDS=..] [RUNTIME=..] [GATE=..]
 	$(ABTEST) run $(EXPERIMENT) $(if $(ARMS),--arms '$(ARMS)') $(if $(DEPTHS),--depths '$(DEPTHS)') \
-	  $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(RUNTIME),--runtime '$(RUNTIME)')
+	  $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(RUNTIME),--runtime '$(RUNTIME)') $(if $(GATE),--gate '$(GATE)')
 
-rerun: $(STAMP) ## Add rounds for a suspicious cell: make rerun CELL=splitkv@8192 ROUNDS=2
-	$(ABTEST) rerun '$(RESULTS)' --cell '$(CELL)' $(if $(ROUNDS),--rounds '$(ROUNDS)')
+aa: $(STAMP) ## Run the baseline against itself, for the noise floor: make aa [EXPERIMENT=..] [DEPTHS=..] [ROUNDS=..]
+	$(ABTEST) aa $(EXPERIMENT) $(CONTROL_OPTIONS)
+
+control: $(STAMP) ## Plant a known slow-down and look for it: make control [PER_CALL_MS=0.5] [EXPERIMENT=..] [DEPTHS=..]
+	$(ABTEST) control $(EXPERIMENT) $(CONTROL_OPTIONS) $(if $(PER_CALL_MS),--per-call-ms '$(PER_CALL_MS)')
+
+rerun: $(STAMP) ## Add rounds for suspicious cells, or for one: make rerun [CELL=splitkv@8192 ROUNDS=2]
+	$(ABTEST) rerun '$(RESULTS)' $(if $(CELL),--cell '$(CELL)',--suspicious) $(if $(ROUNDS),--rounds '$(ROUNDS)')
 
 summary: $(STAMP) ## Print the table again: make summary [RESULTS=latest]
 	$(ABTEST) summary '$(RESULTS)'
@@ -76,8 +88,11 @@ schema: $(STAMP) ## Write the JSON schemas of experiment files and of summaries
 	$(ABTEST) schema > docs/experiment.schema.json
 	$(ABTEST) schema summary > docs/summary.schema.json
 
-bench: $(STAMP) ## Print overheads, side by side in one run [IMAGE=..]
-	$(BIN)/python tools/bench.py $(IMAGE)
+bench: $(STAMP) ## Print how summaries grow, and overheads side by side in one run [IMAGE=..]
+	$(BIN)/python -m tools.bench $(IMAGE)
+
+calibrate: $(STAMP) ## Try the statistics on simulated worlds; writes docs/calibration.md (minutes)
+	$(BIN)/python -m tools.calibrate > docs/calibration.md
 
 torture: $(STAMP) ## Runs with one fault each at a random instant: make torture [RUNS=200] [SEED=1]
 	$(BIN)/python -m tools.torture --runs $(RUNS) --seed $(SEED)

@@ -8,7 +8,7 @@ mean slot, and the full set is balanced for carry-over (Williams 1949).
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from abtest.model.names import Cell, Condition
 from abtest.model.trial import PlannedTrial
@@ -76,15 +76,35 @@ def make_plan(
         seed: for the order of conditions.
         first_order: number of the first trial, for a plan that continues another.
     """
-    if not rounds or not conditions:
+    return plan_blocks(arms, dict.fromkeys(conditions, rounds), seed=seed, first_order=first_order)
+
+
+def plan_blocks(
+    arms: Sequence[str],
+    rounds_of: Mapping[Condition, Sequence[int]],
+    *,
+    seed: int,
+    first_order: int = 1,
+    warm_up: bool = True,
+) -> tuple[PlannedTrial, ...]:
+    """List whole blocks, where each condition may need rounds of its own.
+
+    Args:
+        rounds_of: round numbers per condition, rising.
+        warm_up: leave it out only where this machine has just run the same arms.
+    """
+    numbers = sorted({number for rounds in rounds_of.values() for number in rounds})
+    if not numbers:
         return ()
-    warm = min(conditions)
+    warm = min(condition for condition, rounds in rounds_of.items() if rounds)
     planned = [
         PlannedTrial(Cell(arm, warm), 0, slot, first_order + slot - 1, discarded=True)
-        for slot, arm in enumerate(arm_order(arms, rounds[0]), start=1)
+        for slot, arm in enumerate(arm_order(arms, numbers[0]), start=1)
+        if warm_up
     ]
-    for number in rounds:
-        for condition in condition_order(conditions, number, seed):
+    for number in numbers:
+        wanted = [condition for condition, rounds in rounds_of.items() if number in rounds]
+        for condition in condition_order(wanted, number, seed):
             for slot, arm in enumerate(arm_order(arms, number), start=1):
                 planned.append(
                     PlannedTrial(Cell(arm, condition), number, slot, first_order + len(planned))

@@ -1,9 +1,11 @@
 """Small protocols, owned by the core, that adapters fulfil."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from abtest.model.sandbox import Collected, ImageFacts, ImageRequest, SandboxRequest, SandboxState
+from abtest.model.telemetry import CardProcess, Sample, Telemetry, Window
 from abtest.model.trial import PlannedTrial, TrialRecord
 
 
@@ -51,6 +53,39 @@ class Runtime(Protocol):
             UnprovedError: the sandbox differs from its image in more than the swaps.
             InfrastructureError: it could not be created.
         """
+        ...
+
+
+class Watch(Protocol):
+    """The samples of one trial, taken beside it until the context that gave this ends."""
+
+    def report(
+        self, windows: Sequence[Window], out_dir: str, container: str | None
+    ) -> tuple[Telemetry, Mapping[str, str]]:
+        """Summarise the samples, and write them to a sidecar; returns its name with its sha256.
+
+        Args:
+            container: id of the container that the trial ran in: what ran elsewhere on its cards was not ours.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        ...
+
+
+class TelemetrySource(Protocol):
+    """What tells the machine's state; a reading that cannot be had is None, never 0."""
+
+    def facts(self) -> Mapping[str, str]:
+        """Describe the machine: flat, the same for all trials of a run."""
+        ...
+
+    def look(self) -> tuple[Sample, tuple[CardProcess, ...]]:
+        """Read everything once, outside of any trial."""
+        ...
+
+    def watch(self) -> AbstractContextManager[Watch]:
+        """Sample beside a trial, in a thread, at a fixed period."""
         ...
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("quick", max_examples=50, deadline=None)
+settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("long", max_examples=2_000, deadline=None)  # --hypothesis-profile=long
 settings.load_profile("quick")
 

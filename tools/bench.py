@@ -10,16 +10,20 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from abtest.errors import InfrastructureError
 from abtest.ledger import store
 from abtest.model.sandbox import ContainerOptions, ImageFacts, ImageRequest, SandboxRequest
 from abtest.ports import Runtime
+from abtest.probe.recorder import Recorder
 from abtest.runtimes import choose
 from abtest.runtimes.docker import copy_in, host_image
 from abtest.runtimes.docker.engine import Engine, connect
 from abtest.runtimes.docker.image import resolve
+from abtest.telemetry.sampler import Machine
+from tools.scale import bench_summary
 
 REPEATS = 15
 IMAGE_REPEATS = 7
@@ -152,7 +156,44 @@ def _one_container(engine: Engine, image_id: str, parts: dict[str, list[float]])
         step("remove", lambda: container.remove(force=True))
 
 
+def bench_recorder() -> None:
+    """Print what a watched call costs over a plain one; the wrapper stays while pairs are timed, switched off."""
+    recorder = Recorder(["head_size", "use_splitkv"])
+    assert isinstance(_decision, FunctionType)
+    wrapped = recorder.wrap(_decision)
+    recorder.on = False
+    side_by_side("10 000 calls, recorder off / no recorder", _calls(wrapped), _calls(_decision))
+    recorder.on = True
+    side_by_side("10 000 calls, recorder on / no recorder", _calls(wrapped), _calls(_decision))
+
+
+def _decision(head_size: int, depth: int) -> bool:
+    use_splitkv = depth > head_size
+    return use_splitkv  # noqa: RET504 - the local is what is recorded
+
+
+def _calls(function: Callable[[int, int], object]) -> Callable[[], None]:
+    def run() -> None:
+        for depth in range(10_000):
+            function(256, depth)
+
+    return run
+
+
+def bench_sampler(period_s: float = 0.2, seconds: float = 6.0) -> None:
+    """Print what watching the machine costs: processor time of the sampling thread, not wall time."""
+    with Machine(period_s).watch() as watch:
+        time.sleep(seconds)
+    series = watch.series()
+    cost_s = series.cpu_s or 0.0
+    print(
+        f"telemetry: {len(series.rows)} samples of {len(series.channels)} channels, every {period_s:g} s: "
+        f"{1000 * cost_s / len(series.rows):.2f} ms of processor time each, {100 * cost_s / seconds:.2f} % of one core"
+    )
+
+
 def main() -> None:
+    bench_summary()
     print(
         f"{'medians of ' + str(REPEATS) + ', taken in turn':<58} {'ours':>11}  {'bare':>11}  ratio"
     )
@@ -166,6 +207,8 @@ def main() -> None:
             bench_image(sys.argv[1])
         else:
             print("large image: not measured: name one that is here, make bench IMAGE=..")
+        bench_recorder()
+        bench_sampler()
         command = [sys.executable, "-m", "abtest", "--help"]
         bare = [sys.executable, "-c", "pass"]
         side_by_side(

@@ -12,6 +12,7 @@ from abtest.analysis.differential import (
     drowned,
     estimate,
     explaining_jitter_s,
+    tolerable_jitter_pct,
     window_tokens,
 )
 from abtest.analysis.explain import flag, flags_of
@@ -19,7 +20,7 @@ from abtest.analysis.modes import unseen_p
 from abtest.analysis.spread import gate_pct, spread_pct, within_gate
 from abtest.model.flag import Flag
 from abtest.model.names import Cell
-from abtest.model.result import CellSummary
+from abtest.model.result import CellSummary, Scatter
 from abtest.model.trial import TrialRecord
 
 ESTIMATORS_DISAGREE_SE = 2.0  # standard errors between the two estimators
@@ -41,13 +42,14 @@ def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> Ce
         for record, one in zip(records, estimates, strict=True)
         if one.rate_tok_s is not None
     ]
-    rates = tuple(one.rate_tok_s for _, one in usable if one.rate_tok_s is not None)
+    rates = tuple([one.rate_tok_s for _, one in usable if one.rate_tok_s is not None])
     mean = moments.mean(rates) if rates else None
     short_s = [pair.t_short_s for record, _ in usable for pair in record.pairs]
     all_differences_s = [one.difference_s for _, one in usable]
     leverage = moments.mean(short_s) / moments.mean(all_differences_s) if usable else None
     slots = tuple(record.slot for record, _ in usable)
     stamped = [one.timestamps_tok_s for _, one in usable]
+    split = variance.components([differences_s(record.pairs) for record, _ in usable])
     return CellSummary(
         cell=cell,
         n=len(rates),
@@ -64,8 +66,14 @@ def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> Ce
         timestamps_tok_s=tuple(rate for rate in stamped if rate is not None)
         if None not in stamped
         else (),
-        flags=_flags(cell, records, estimates, (rates, slots, leverage)),
+        scatter=None if split is None else _scatter(split, moments.mean(all_differences_s)),
+        flags=_flags(cell, records, estimates, (rates, slots, leverage), split),
     )
+
+
+def _scatter(split: variance.Components, mean_s: float) -> Scatter:
+    within_pct, between_pct = (100 * part / mean_s for part in (split.within, split.between))
+    return Scatter(within_pct, between_pct, split.f, split.p, split.degrees)
 
 
 def _mean_or_none(values: Sequence[float | None]) -> float | None:
@@ -78,17 +86,18 @@ def _flags(
     records: Sequence[TrialRecord],
     estimates: Sequence[TrialEstimate],
     seen: tuple[tuple[float, ...], tuple[int, ...], float | None],
+    split: variance.Components | None,
 ) -> tuple[Flag, ...]:
     rates, slots, leverage = seen
     where = str(cell)
     found: list[Flag] = []
     lost = sum(one.rate_tok_s is None for one in estimates)
-    jitter_s = _pooled_jitter_s(records)
+    jitter_s = _pooled_jitter_s(records, estimates)
     if lost:
         found.append(flag("drowned", where, f"{lost} trials have T_long no larger than T_short"))
     elif jitter_s and any(drowned(one.difference_s, jitter_s) for one in estimates):
         found.append(flag("drowned", where, f"a run jitters by {1000 * jitter_s:.1f} ms"))
-    noise = _noise_limited(cell, records, rates)
+    noise = _noise_limited(cell, split, rates)
     found += [noise] if noise is not None else flags_of(classify(rates, slots), where)
     if rates and not within_gate(rates):
         found = [*found[:-1], _explained(found[-1], estimates, records)]
@@ -109,6 +118,8 @@ def _dominated(
 ) -> str:
     """Say how strong the amplification is, and which long count would leave one per cent of error."""
     text = f"leverage {leverage:.1f}: a run's jitter counts {amplification(leverage):.1f}-fold"
+    if len(record.pairs) == 1:
+        return f"{text}; one pair does not measure it, and above {tolerable_jitter_pct(leverage):.2f} % it breaks the gate"
     if not jitter_s or not rates:
         return text
     longer = window_tokens(jitter_s, 1 / moments.mean(rates), len(record.pairs), record.tokens[0])
@@ -121,25 +132,27 @@ def _unseen(count: int) -> str:
     return f"n = {count}: two modes of equal weight go unseen with p = {unseen_p(count):.2f}"
 
 
-def _pooled_jitter_s(records: Sequence[TrialRecord]) -> float | None:
+def _pooled_jitter_s(
+    records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate]
+) -> float | None:
     """Pool the jitter of one run, in seconds, over trials with two or more pairs."""
-    parts = [
-        (len(record.pairs) - 1, explaining_jitter_s(differences_s(record.pairs)))
-        for record in records
+    known = [
+        (len(record.pairs) - 1, one.deviation_s)
+        for record, one in zip(records, estimates, strict=True)
+        if one.deviation_s is not None
     ]
-    known = [(degrees, value) for degrees, value in parts if value is not None]
     total = sum(degrees for degrees, _ in known)
-    return (sum(degrees * value**2 for degrees, value in known) / total) ** 0.5 if total else None
+    squares = sum(degrees * value**2 for degrees, value in known)
+    return (
+        (squares / total / 2) ** 0.5 if total else None
+    )  # a difference has the jitter of two runs
 
 
 def _noise_limited(
-    cell: Cell, records: Sequence[TrialRecord], rates: Sequence[float]
+    cell: Cell, split: variance.Components | None, rates: Sequence[float]
 ) -> Flag | None:
     """With several pairs per trial, ask first whether sandboxes differ at all, before speaking of modes."""
-    if within_gate(rates):
-        return None
-    split = variance.components([differences_s(record.pairs) for record in records])
-    if split is None or split.significant:
+    if within_gate(rates) or split is None or split.significant:
         return None
     figures = f"F{split.degrees} = {split.f:.2f}, p = {split.p:.2f}; spread {spread_pct(rates) or 0:.1f} %"
     return flag("noise-limited", str(cell), figures)
@@ -151,8 +164,8 @@ def _explained(
     """Add the prefill jitter that would explain the spread by itself."""
     jitter_s = explaining_jitter_s([one.difference_s for one in estimates])
     short_s = moments.mean([pair.t_short_s for record in records for pair in record.pairs])
-    if jitter_s is None:
-        return last
+    if jitter_s is None or not short_s:
+        return last  # a time without any prefill has no prefill jitter
     text = f"; jitter of {1000 * jitter_s:.1f} ms ({100 * jitter_s / short_s:.2f} % of T_short) per run would explain it"
     return Flag(last.name, last.where, last.figures + text, last.why, last.remedy)
 

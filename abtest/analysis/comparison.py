@@ -1,7 +1,7 @@
 """Effects from cells: which rounds may be compared, on which estimator a verdict rests, what bears on it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from abtest.analysis import effects, moments
 from abtest.analysis.classify import classify
@@ -82,6 +82,7 @@ def _effect(
         verdict=Verdict.INVALID if names & INVALIDATING else Verdict.INCONCLUSIVE,
         flags=tuple(found),
         rounds=rounds,
+        bearing=frozenset(names),
     )
     # One order only forbids a verdict; the ratio is still what was observed, and its flag stands beside it.
     if not all(rounds) or names & (INVALIDATING | (FORBIDDING - {"one-order-only"})):
@@ -98,21 +99,20 @@ def _measured(
     basis_old, basis_new = (list(rates.values()) for rates in basis)
     interval = _interval(basis_old, basis_new, shifts, disturbed=bool(names & DISTURBED))
     paired = len(basis_old) == len(basis_new)
-    return Effect(
-        baseline=bare.baseline,
-        candidate=bare.candidate,
-        condition=bare.condition,
+    return replace(
+        bare,
         speedup=effects.speedup(old, new),
         interval=interval,
         verdict=verdict(interval, names, min(bare.rounds)),
-        flags=bare.flags,
-        rounds=bare.rounds,
         speedup_mean_times=effects.speedup_of_mean_times(old, new),
         slot_effect_pct=effects.slot_effect_pct(effects.log_ratios(basis_old, basis_new), shifts)
         if paired
         else None,
         basis=TIMESTAMPS if stamped else DIFFERENTIAL,
         basis_speedup=effects.speedup(basis_old, basis_new),
+        basis_rates_tok_s=tuple(
+            (rate, basis[1][number]) for number, rate in basis[0].items() if number in basis[1]
+        ),
     )
 
 

@@ -1,8 +1,9 @@
 """Which records count, and why the others do not: by how a trial ended, never by its value."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from abtest.model.names import Cell, Condition
 from abtest.model.trial import TrialRecord
@@ -26,29 +27,32 @@ class Counted:
     dropped: dict[str, int]
 
 
-def count(records: Sequence[TrialRecord], arms: Sequence[str], superseded: int = 0) -> Counted:
+def count(
+    records: Sequence[TrialRecord],
+    arms: Sequence[str],
+    lost: Mapping[str, int] = MappingProxyType({}),
+) -> Counted:
     """Sort records into those that count and those that do not.
 
     Args:
         records: standing ones, in time order.
-        superseded: how many the ledger replaced before.
+        lost: what the ledger holds and does not give: by reason, how many.
     """
     kept: dict[tuple[int, Cell], TrialRecord] = {}
     dropped: Counter[str] = Counter()
     for record in records:
         reason = _why_not(record, arms)
-        if reason is None and (record.round, record.cell) in kept:
-            reason = "duplicate"  # the first one stands: a later one could have been made to please
-        if reason is None:
-            kept[record.round, record.cell] = record
-        else:
+        # The first one stands: a later one could have been made to please.
+        if reason is None and kept.setdefault((record.round, record.cell), record) is not record:
+            reason = "duplicate"
+        if reason is not None:
             dropped[reason] += 1
-    if superseded:
-        dropped["superseded"] = superseded
+    dropped += Counter(lost)  # leaves out what is zero
     members: dict[Block, set[str]] = {}
     for record in kept.values():
         members.setdefault((record.round, record.condition), set()).add(record.arm)
-    whole = {block for block, present in members.items() if present == set(arms)}
+    every = set(arms)
+    whole = {block for block, present in members.items() if present == every}
     return Counted(
         records=tuple(kept.values()),
         whole=frozenset(whole),

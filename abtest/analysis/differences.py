@@ -4,13 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from abtest.model.result import Difference
-from abtest.model.trial import TrialRecord
+from abtest.model.trial import RouteCount, TrialRecord
 
 MIXED = "varies"
 ABSENT = "-"
-BROUGHT_BY = {
-    "image": ("argv", "distributions", "env", "os_release", "python")
-}  # comes with a declared image
+RESOLVED = "what the engine made of it"  # backends, graphs, formats: they follow from arguments and variables
+BROUGHT_BY = {  # what comes with a declared difference
+    "image": ("argv", "distributions", "env", "os_release", "python", "engine.version", RESOLVED),
+    "args": (RESOLVED,),
+    "env": (RESOLVED,),
+}
+PLAIN = ("engine.kind", "engine.tensor_parallel", "engine.version")
 
 
 Facts = dict[str, dict[str, set[str]]]
@@ -19,8 +23,10 @@ Facts = dict[str, dict[str, set[str]]]
 def facts_by_arm(records: Sequence[TrialRecord]) -> Facts:
     """Collect every observed fact: fact -> arm -> the values that were seen."""
     distinct: dict[tuple[str, frozenset[tuple[str, str]]], None] = {}
-    for record in records:
-        # Trials of one arm say the same thing thousands of times; only what is new is looked into.
+    # Trials of one arm say the same thing thousands of times; only what is new is looked into.
+    for record in {
+        (one.arm, id(one.identity), id(one.environment), id(one.container)): one for one in records
+    }.values():
         distinct[record.arm, frozenset(_facts(record))] = None
     found: Facts = defaultdict(lambda: defaultdict(set))
     said: dict[str, list[set[str]]] = defaultdict(list)
@@ -44,6 +50,11 @@ def _facts(record: TrialRecord) -> Iterable[tuple[str, str]]:
     for entry in record.identity:
         yield f"file {entry.target}", f"md5 {entry.md5[:8]}"
     yield from record.environment.items()
+    yield from (
+        (name, str(value))
+        for name in ("host", "isolation", "caches")
+        if (value := getattr(record, name)) is not None
+    )
     if record.container is not None:
         yield "image", record.container.image_id
 
@@ -95,7 +106,9 @@ def _kind(what: str) -> str:
         return "file"
     if what.startswith("env."):
         return "env"
-    return "args" if what == "engine.args" else what
+    if what == "engine.args":
+        return "args"
+    return RESOLVED if what.startswith("engine.") and what not in PLAIN else what
 
 
 def _one(values: set[str]) -> str:
@@ -110,19 +123,39 @@ def decode_routes(
 ) -> Mapping[str, frozenset[Route]]:
     """Collect the decode routes of each arm, whatever the rank; empty where none were recorded."""
     found: dict[str, set[Route]] = defaultdict(set)
-    for record in records:
-        for route in record.routes:
-            if route.phase == "decode":
-                found[record.arm].add(
-                    tuple(sorted((name, str(value)) for name, value in route.values.items()))
-                )
+    same = {(one.arm, id(one.routes), bool(one.kernels)): one for one in records}
+    for record in same.values():
+        for route in _deciding(record):
+            found[record.arm].add(
+                tuple(sorted((name, str(value)) for name, value in route.values.items()))
+            )
     return {arm: frozenset(routes) for arm, routes in found.items()}
 
 
+def _deciding(record: TrialRecord) -> list[RouteCount]:
+    """Choose the records of decode steps; where these replay graphs, those of the capture, beside a profile."""
+    decode = [route for route in record.routes if route.phase == "decode"]
+    if decode or not record.kernels:
+        return decode
+    return [route for route in record.routes if route.phase == "capture"]
+
+
+def decode_kernels(records: Sequence[TrialRecord]) -> Mapping[str, frozenset[str]]:
+    """Collect the names of the kernels that each arm's decode steps launched; empty without profiles."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        found[record.arm] |= {str(row["name"]) for row in record.kernels}
+    return {arm: frozenset(names) for arm, names in found.items()}
+
+
 def routes_equal(records: Sequence[TrialRecord], arms: Sequence[str]) -> bool:
-    """Tell whether decode routes were recorded in every arm and are the same in all of them."""
+    """Tell whether decode routes were recorded in every arm and are the same in all of them.
+
+    Arms whose steps launched other kernels took other routes, whatever the recorded names say.
+    """
     routes = decode_routes(records)
-    return len(routes) == len(set(arms)) > 1 and len(set(routes.values())) == 1
+    same = len(routes) == len(set(arms)) > 1 and len(set(routes.values())) == 1
+    return same and len(set(decode_kernels(records).values())) == 1
 
 
 def outputs_differ(records: Sequence[TrialRecord]) -> bool:

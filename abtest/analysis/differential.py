@@ -5,7 +5,6 @@ the prefill P; what is left of the run's own jitter is amplified by the leverage
 """
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,8 @@ MEDIAN_EFFICIENCY = 1.2533
 PREFILL_DOMINATED = 3.0
 # d below five standard deviations of itself (sqrt 2 of a run's): its inverse is skew, even negative.
 DROWNED = 5 * math.sqrt(2)
+# Of a rate, per cent: the range of two normal values stays within the published 6 % in 95 % (6 / 2.7718).
+GATE_DEVIATION_PCT = 2.1647
 # The relative standard error that `window_tokens` plans for, where nobody says otherwise.
 TARGET_ERROR = 0.01
 
@@ -34,6 +35,7 @@ class TrialEstimate:
         leverage: mean T_short over mean difference, None where that is not positive.
         within_se_pct: standard error inside the trial, per cent of the rate; None for one pair.
         timestamps_tok_s: the rate by time stamps, None where they were not recorded.
+        deviation_s: standard deviation of the trial's differences; None for one pair.
     """
 
     rate_tok_s: float | None
@@ -41,6 +43,7 @@ class TrialEstimate:
     leverage: float | None
     within_se_pct: float | None
     timestamps_tok_s: float | None
+    deviation_s: float | None = None
 
 
 def differences_s(pairs: Sequence[Pair]) -> list[float]:
@@ -53,28 +56,30 @@ def estimate(record: TrialRecord) -> TrialEstimate:
     if not all_s:
         return TrialEstimate(None, 0.0, None, None, _timestamps_tok_s(record))
     tokens = record.tokens[1] - record.tokens[0]
-    central_s = statistics.median(all_s) if len(all_s) >= MEDIAN_FROM_PAIRS else moments.mean(all_s)
+    central_s = moments.median(all_s) if len(all_s) >= MEDIAN_FROM_PAIRS else moments.mean(all_s)
     positive = central_s > 0 and math.isfinite(central_s)
-    short_s = moments.mean([pair.t_short_s for pair in record.pairs])
+    short_s = sum([pair.t_short_s for pair in record.pairs]) / len(all_s)
+    deviation_s = moments.deviation(all_s) if len(all_s) > 1 else None
     return TrialEstimate(
         rate_tok_s=tokens / central_s if positive else None,
         difference_s=central_s,
         leverage=short_s / central_s if positive else None,
-        within_se_pct=_within_se_pct(all_s) if positive else None,
+        within_se_pct=_within_se_pct(all_s, deviation_s) if positive else None,
         timestamps_tok_s=_timestamps_tok_s(record),
+        deviation_s=deviation_s,
     )
 
 
 def _timestamps_tok_s(record: TrialRecord) -> float | None:
     stamps = record.token_s_per_token
-    stamped_s = statistics.median(stamps) if stamps else 0.0
+    stamped_s = moments.median(stamps) if stamps else 0.0
     return 1 / stamped_s if stamped_s > 0 and math.isfinite(stamped_s) else None
 
 
-def _within_se_pct(all_s: Sequence[float]) -> float | None:
-    if len(all_s) < 2:  # noqa: PLR2004 - one difference has no spread
+def _within_se_pct(all_s: Sequence[float], deviation_s: float | None) -> float | None:
+    if deviation_s is None:
         return None
-    share = moments.standard_error(all_s) / moments.mean(all_s)
+    share = deviation_s / math.sqrt(len(all_s)) / moments.mean(all_s)
     return 100 * share * (MEDIAN_EFFICIENCY if len(all_s) >= MEDIAN_FROM_PAIRS else 1.0)
 
 
@@ -85,6 +90,17 @@ def amplification(leverage: float) -> float:
     29.0
     """
     return math.hypot(leverage, 1 + leverage)
+
+
+def tolerable_jitter_pct(leverage: float) -> float:
+    """Compute the relative jitter of a run, per cent, at which two rounds of one pair pass the gate 19 times in 20.
+
+    It is what can be said where a trial has one pair: its own jitter is not measured.
+
+    >>> round(tolerable_jitter_pct(6.0373799), 3), round(tolerable_jitter_pct(21.2632), 2)
+    (0.233, 0.07)
+    """
+    return GATE_DEVIATION_PCT / amplification(leverage)
 
 
 def explaining_jitter_s(all_s: Sequence[float]) -> float | None:

@@ -100,16 +100,25 @@ def _slope(shifts: Sequence[int], logs: Sequence[float]) -> float:
 
 def welch(baseline: Sequence[float], candidate: Sequence[float]) -> Interval | None:
     """Give Welch's t interval of the difference of mean log rates: the pairing is lost."""
+    terms = welch_terms(baseline, candidate)
+    if terms is None or terms[1] == 0:
+        return None
+    difference, error, degrees = terms
+    return _around(difference, t_quantile(degrees) * error, "Welch t on log rates")
+
+
+def welch_terms(
+    baseline: Sequence[float], candidate: Sequence[float]
+) -> tuple[float, float, float] | None:
+    """Compute the difference of mean log rates, its standard error and degrees of freedom; None for one round."""
     if min(len(baseline), len(candidate)) < 2:  # noqa: PLR2004 - a variance needs two
         return None
     logs = [[math.log(rate) for rate in rates] for rates in (baseline, candidate)]
     parts = [moments.variance(values) / len(values) for values in logs]
     error = math.sqrt(math.fsum(parts))
-    if error == 0:
-        return None
     weights = sum(part**2 / (len(values) - 1) for part, values in zip(parts, logs, strict=True))
-    difference = moments.mean(logs[1]) - moments.mean(logs[0])
-    return _around(difference, t_quantile(error**4 / weights) * error, "Welch t on log rates")
+    degrees = error**4 / weights if weights else float(len(logs[0]) + len(logs[1]) - 2)
+    return moments.mean(logs[1]) - moments.mean(logs[0]), error, degrees
 
 
 def slot_effect_pct(logs: Sequence[float], shifts: Sequence[int]) -> float | None:

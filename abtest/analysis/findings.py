@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from abtest.analysis import differences, proof
+from abtest.analysis import confounds, differences, kernels, machine, power, proof, trial_flags
 from abtest.analysis.counting import Counted
 from abtest.analysis.explain import flag
 from abtest.model.flag import Flag
@@ -27,16 +27,20 @@ def of_run(
     facts: differences.Facts,
     *,
     identity: str,
+    routes_differ: bool,
 ) -> Iterator[Flag]:
-    """Find what bears on every effect."""
+    """Find what bears on every effect.
+
+    Args:
+        routes_differ: whether the arms should take different routes; those of an A/A run or a control should not.
+    """
     records = counted.records
     if records and identity == proof.NOT_PROVED:
         lacking = sum(not proof.is_proved(record) for record in records)
         yield flag(
             "not-proved", "run", f"{lacking} of {len(records)} trials lack the answer of a rank"
         )
-    # In an A/A run equal routes are what is wanted: nothing is declared there.
-    if declared and records and _equal_everywhere(records, arms):
+    if routes_differ and records and _equal_everywhere(records, arms):
         yield flag("routes-equal", "run", _route(records, arms[0]))
     for name, found in (
         ("undeclared-difference", differences.undeclared(declared, seen)),
@@ -55,7 +59,7 @@ def _said_by_trials(records: Sequence[TrialRecord]) -> Iterator[Flag]:
     """Lift what trials say of themselves into the run, with how many say it and in which arms."""
     said: dict[str, list[str]] = defaultdict(list)
     for record in records:
-        for name in {text.partition(":")[0] for text in record.flags}:
+        for name in {text.partition(":")[0] for text in record.flags} - trial_flags.OF_CONDITION:
             said[name].append(record.arm)
     for name, arms in sorted(said.items()):
         where = _list(sorted(set(arms)))
@@ -68,24 +72,27 @@ def of_conditions(
     candidates: Sequence[str],
     baseline: str,
     *,
-    declared: bool,
+    routes_differ: bool,
 ) -> dict[Condition, tuple[Flag, ...]]:
     """Find what bears on the effects of one condition, or (`where` is a cell) of one candidate there.
 
     Args:
-        declared: whether the arms declare any difference; an A/A run does not.
+        routes_differ: whether the arms should take different routes.
     """
     groups = _by_condition(counted.records)
     invalid = _by_condition(
         [one for one in chosen if one.status is Status.INVALID and not one.discarded]
     )
+    bound = list(kernels.of_conditions(counted.records))
     found: dict[Condition, tuple[Flag, ...]] = {}
     for condition in sorted(groups.keys() | invalid.keys()):
         records = groups.get(condition, [])
         found[condition] = (
             *_invalid(str(condition), invalid.get(condition, [])),
-            *(_equal_routes(records, baseline, candidates) if declared else ()),
+            *(_equal_routes(records, baseline, candidates) if routes_differ else ()),
             *_outputs(str(condition), records),
+            *trial_flags.of_condition(condition, records),
+            *(one for one in bound if one.where == str(condition)),
         )
     return found
 
@@ -99,6 +106,16 @@ def _invalid(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
 def _outputs(where: str, records: Sequence[TrialRecord]) -> Iterator[Flag]:
     if differences.outputs_differ(records):
         yield flag("outputs-differ", where, "one hash per arm, not the same")
+
+
+def of_machine(
+    chosen: Sequence[TrialRecord], counted: Counted, cells: Mapping[Cell, CellSummary]
+) -> Iterator[Flag]:
+    """Find what the machine did to the whole run."""
+    yield from machine.voids(chosen)
+    yield from machine.links(counted.records)
+    yield from confounds.correlations(counted.records, cells)
+    yield from power.findings(counted.records)
 
 
 def incomplete(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[Flag]:
@@ -127,8 +144,10 @@ def _equal_routes(
 ) -> Iterator[Flag]:
     """Look at each candidate by itself: another candidate's new route does not excuse this one."""
     routes = differences.decode_routes(records)
+    launched = differences.decode_kernels(records)
     for arm in candidates:
-        if arm in routes and routes[arm] == routes.get(baseline):
+        same = arm in routes and routes[arm] == routes.get(baseline)
+        if same and launched[arm] == launched.get(baseline):
             where = str(Cell(arm, records[0].condition))
             yield flag("routes-equal", where, _route(records, arm))
 

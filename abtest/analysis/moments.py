@@ -9,10 +9,16 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
+def median(values: Sequence[float]) -> float:
+    """Compute the median of one value or more."""
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
 def variance(values: Sequence[float]) -> float:
     """Compute the sample variance (n - 1) of two values or more, around the mean: no cancellation."""
     center = mean(values)
-    return math.fsum((value - center) ** 2 for value in values) / (len(values) - 1)
+    return math.fsum([(value - center) ** 2 for value in values]) / (len(values) - 1)
 
 
 def deviation(values: Sequence[float]) -> float:

@@ -1,10 +1,11 @@
 """The counted trials one by one, for charts: the same estimates as in the cells, nothing pooled."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from abtest.analysis.counting import count
 from abtest.analysis.differential import estimate
 from abtest.model.point import Point
+from abtest.model.telemetry import Telemetry
 from abtest.model.trial import TrialRecord
 
 # The untimed steady decode is longer than the timed ones, so its readings are the better ones.
@@ -46,16 +47,8 @@ def points(
     return tuple(found)
 
 
-def _reading(telemetry: object, name: str) -> float | None:
+def _reading(telemetry: Telemetry | None, name: str) -> float | None:
     """Read one figure of the decode; prefill has another clock and another power, and never stands in for it."""
-    phases = (
-        telemetry.get("phases")
-        if isinstance(telemetry, Mapping)
-        else getattr(telemetry, "phases", None)
-    )
-    for phase in PHASES:
-        figures = phases.get(phase) if isinstance(phases, Mapping) else None
-        value = figures.get(name) if isinstance(figures, Mapping) else None
-        if isinstance(value, int | float):
-            return float(value)
-    return None
+    phases = {} if telemetry is None else telemetry.phases
+    known = (phases.get(phase, {}).get(name) for phase in PHASES)
+    return next((value for value in known if value is not None), None)

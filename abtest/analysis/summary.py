@@ -2,8 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from abtest.analysis import differences, findings, proof
+from abtest.analysis import differences, findings, machine, power, proof
 from abtest.analysis.cells import summarize_cell
 from abtest.analysis.comparison import compare
 from abtest.analysis.counting import Counted, count
@@ -24,6 +25,8 @@ def summarize(
     declared: Sequence[Difference] = (),
     rounds: tuple[int, int] | None = None,
     superseded: int = 0,
+    unreadable: int = 0,
+    same_routes: bool = False,
 ) -> Summary:
     """Summarise the standing records of one run.
 
@@ -32,27 +35,33 @@ def summarize(
         declared: what the arms are declared to differ in.
         rounds: count only rounds from the first to the second of these, both included.
         superseded: how many records of the ledger later ones replaced; only counted.
+        unreadable: how many of its lines are no records; only counted.
+        same_routes: equal routes are what is wanted, as where a slow-down was planted in one and the same kernel.
     """
     chosen = [
         record for record in records if rounds is None or rounds[0] <= record.round <= rounds[1]
     ]
-    counted = count(chosen, arms, superseded)
+    counted = count(chosen, arms, {"superseded": superseded, "unreadable lines": unreadable})
     facts = differences.facts_by_arm(counted.records)
     present = {record.arm for record in counted.records}
     seen = differences.observed(facts, [arm for arm in arms if arm in present])
     cells = _cells(chosen, counted, arms)
     identity = proof.identity(counted.records)
+    routes_differ = bool(declared) and not same_routes
     imported = identity == proof.IMPORTED
     run_flags = (
-        *findings.of_run(counted, arms, declared, seen, facts, identity=identity),
+        *findings.of_run(
+            counted, arms, declared, seen, facts, identity=identity, routes_differ=routes_differ
+        ),
         *(() if imported else findings.incomplete(counted, cells)),
+        *findings.of_machine(chosen, counted, cells),
     )
     by_condition = findings.of_conditions(
         chosen,
         counted,
         [arm for arm in arms if arm != baseline],
         baseline,
-        declared=bool(declared),
+        routes_differ=routes_differ,
     )
     return Summary(
         run=run,
@@ -71,7 +80,7 @@ def summarize(
             _unsaid(by_condition, run_flags),
             imported=imported,
         ),
-        depth=trends(tuple(cells.values())),
+        depth=power.with_cache(trends(tuple(cells.values())), counted.records),
         declared_difference=tuple(declared),
         observed_difference=seen,
         order=_order(counted.records),
@@ -98,13 +107,21 @@ def _cells(
     for record in counted.records:
         by_cell[record.cell].append(record)
     voids = Counter(record.cell for record in chosen if record.status is Status.VOID)
+    usual_s = machine.usual_gap_s(counted.records)
     conditions = sorted({record.condition for record in chosen if not record.discarded})
     return {
-        cell: summarize_cell(cell, by_cell.get(cell, []), voids[cell])
+        cell: _with_flags(
+            summarize_cell(cell, by_cell.get(cell, []), voids[cell]),
+            tuple(machine.of_cell(cell, by_cell.get(cell, []), usual_s)),
+        )
         for condition in conditions
         for arm in arms
         for cell in (Cell(arm, condition),)
     }
+
+
+def _with_flags(summary: CellSummary, more: tuple[Flag, ...]) -> CellSummary:
+    return replace(summary, flags=(*summary.flags, *more)) if more else summary
 
 
 def _order(records: Sequence[TrialRecord]) -> tuple[tuple[str, ...], ...]:

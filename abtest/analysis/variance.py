@@ -42,8 +42,11 @@ def components(groups: Sequence[Sequence[float]]) -> Components | None:
     if count < 2 or len(sizes) != 1 or min(sizes) < 2:  # noqa: PLR2004 - a variance needs two
         return None
     size = sizes.pop()
-    inside = moments.mean([moments.variance(group) for group in groups])
-    across = size * moments.variance([moments.mean(group) for group in groups])
+    means = [sum(group) / size for group in groups]  # a few values each: plain sums lose nothing
+    inside = math.fsum(
+        (value - mean) ** 2 for group, mean in zip(groups, means, strict=True) for value in group
+    ) / (count * (size - 1))
+    across = size * moments.variance(means)
     if inside <= 0:
         return None
     from scipy.special import fdtrc

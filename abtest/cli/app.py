@@ -11,6 +11,7 @@ from abtest import __version__
 from abtest.errors import InfrastructureError, UsageError
 
 if TYPE_CHECKING:
+    from abtest.cli.gating import Gates
     from abtest.cli.session import Options
 
 app = typer.Typer(
@@ -62,7 +63,21 @@ HostAccess = Annotated[
         help="Allow volumes that hand over the host, such as its engine's socket.",
     ),
 ]
+GateTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gate",
+        help="Exit 0 only if this is met, such as 'splitkv@8192>=1.05' or 'splitkv@*>=1.05'; may stand several times.",
+    ),
+]
+GateRounds = Annotated[
+    int, typer.Option("--gate-rounds", help="The gates' last look: 4, 6 or 8 rounds.")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Warnings about this machine refuse the run (exit 4).")
+]
 RESULTS = Path("results")
+LAST_LOOK = 8
 
 
 @app.callback(invoke_without_command=True)
@@ -75,21 +90,33 @@ def root(
 
 
 def session_options(
-    *, simulate: bool, log_json: bool, allow_host_access: bool, budget: str | None = None
+    *,
+    simulate: bool,
+    log_json: bool,
+    allow_host_access: bool,
+    budget: str | None = None,
+    strict: bool = False,
 ) -> "Options":
     from abtest.cli.budget import seconds_of
     from abtest.cli.session import Options
 
     budget_s = None if budget is None else seconds_of(budget)
-    return Options(simulate, log_json, allow_host_access, budget_s)
+    return Options(simulate, log_json, allow_host_access, budget_s, strict)
 
 
-def show(folder: Path, form: FormatName, rounds: str | None) -> None:
+def show(folder: Path, form: FormatName, rounds: str | None, gates: "Gates | None" = None) -> None:
     import os
 
+    from abtest.cli.gating import NO_GATES
     from abtest.cli.summary import parse_rounds, show
 
-    show(folder, form.value, parse_rounds(rounds), os.environ)
+    show(folder, form.value, parse_rounds(rounds), os.environ, gates or NO_GATES)
+
+
+def gates_of(texts: list[str] | None, rounds: int) -> "Gates":
+    from abtest.cli.gating import parse_gates
+
+    return parse_gates(texts or [], rounds)
 
 
 def names(text: str | None) -> tuple[str, ...] | None:

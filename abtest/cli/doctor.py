@@ -15,11 +15,12 @@ class Check:
     """One thing that was looked at.
 
     Args:
-        level: "ok", "warn" (works, with a limit) or "fail" (does not work).
+        level: "ok", "note" (cannot be told, and nothing to be done), "warn" (works, with a limit) or "fail"
+            (does not work).
     """
 
     name: str
-    level: Literal["ok", "warn", "fail"]
+    level: Literal["ok", "note", "warn", "fail"]
     found: str
     why: str = ""
     remedy: str = ""
@@ -35,7 +36,7 @@ def render(found: list[Check]) -> str:
     lines = []
     for check in found:
         lines.append(f"{check.level:<5} {check.name}: {check.found}")
-        if check.level != "ok":
+        if check.level in ("warn", "fail"):
             lines.append(f"      why it matters: {check.why}")
             lines.append(f"      remedy: {check.remedy}")
     return "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ from typing import NoReturn
 import typer
 
 from abtest.cli.app import app, visible
-from abtest.cli.commands import machine, measuring, reading  # noqa: F401 - registers the commands
+from abtest.cli.commands import controlling, importing, machine, measuring, reading  # noqa: F401 - registers the commands
 from abtest.errors import (
     EXIT_INTERNAL,
     EXIT_INTERRUPTED,

@@ -31,6 +31,7 @@ class LogListener:
             if as_json
             else structlog.dev.ConsoleRenderer(colors=False)
         )
+        self._begun = 0  # counted here: a trial's order goes on over reruns, the total does not
         self._log = structlog.wrap_logger(
             structlog.PrintLogger(sys.stderr),
             processors=[
@@ -41,7 +42,8 @@ class LogListener:
         )
 
     def trial_started(self, trial: PlannedTrial, total: int) -> None:
-        self._log.info("trial started", trial=trial.name, order=trial.order, total=total)
+        self._begun += 1
+        self._log.info("trial started", trial=trial.name, number=self._begun, total=total)
 
     def phase(self, trial: PlannedTrial, phase: str) -> None:
         """Phases would drown a log; the trial's own progress file has them."""

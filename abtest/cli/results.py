@@ -9,19 +9,24 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from abtest import __version__
+from abtest.cli.purpose import Purpose
 from abtest.errors import LedgerError, UsageError
 from abtest.ledger import store
 from abtest.ledger.form import fits, form_of
 from abtest.model.names import Condition
 from abtest.model.result import Difference
 from abtest.ports import Clock
-from abtest.runner.setup import Setup
-from abtest.spec import Experiment
+
+if TYPE_CHECKING:  # a summary needs neither, and they take longer to load than a small ledger
+    from abtest.runner.setup import Setup
+    from abtest.spec import Experiment
 
 LATEST = "latest"
+LOOK = "look: "  # how the note of a look begins in the ledger
+LATER = frozenset({"purpose", "planted_ms_per_call"})  # keys that older runs do not have
 
 
 def new_name(experiment: str, clock: Clock) -> str:
@@ -70,6 +75,8 @@ class RunFile:
         parts: digests of everything that must not change within the run.
         arms: per arm, what it declares (file, md5, sha256, env, args).
         experiment_path: the experiment file, relative to the run's folder.
+        purpose: "ab", "aa" or "control".
+        planted_ms_per_call: of a control: how long each call of the routes function is held up.
     """
 
     run: str
@@ -88,6 +95,8 @@ class RunFile:
     host: str
     abtest: str = __version__
     estimator: str = "differential"
+    purpose: str = "ab"
+    planted_ms_per_call: float | None = None
 
     def declared(self) -> tuple[Difference, ...]:
         """What the arms are declared to differ in."""
@@ -108,7 +117,9 @@ def _short(value: object) -> str:
     return str(value)
 
 
-def describe(setup: Setup, *, experiment_path: str, created: str, why_runtime: str) -> RunFile:
+def describe(
+    setup: "Setup", *, experiment_path: str, created: str, why_runtime: str, purpose: Purpose
+) -> RunFile:
     """Make the description of a run that is about to start."""
     experiment = setup.experiment
     return RunFile(
@@ -133,10 +144,12 @@ def describe(setup: Setup, *, experiment_path: str, created: str, why_runtime: s
         },
         host=setup.host,
         estimator=experiment.estimator,
+        purpose=purpose.kind,
+        planted_ms_per_call=purpose.per_call_ms,
     )
 
 
-def _arm_facts(setup: Setup, experiment: Experiment, name: str) -> dict[str, Any]:
+def _arm_facts(setup: "Setup", experiment: "Experiment", name: str) -> dict[str, Any]:
     arm = experiment.arms[name]
     swaps = setup.swaps[name]
     return {
@@ -166,7 +179,11 @@ def read_run(folder: Path) -> RunFile:
     body = store.read_run(folder)
     try:
         conditions = tuple(Condition(int(depth), int(batch)) for depth, batch in body["conditions"])
-        known = {name: body[name] for name in RunFile.__dataclass_fields__}
+        known = {
+            name: body[name]
+            for name in RunFile.__dataclass_fields__
+            if name in body or name not in LATER
+        }
         known["conditions"] = conditions
         _check_form(known)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -178,7 +195,8 @@ def read_run(folder: Path) -> RunFile:
 
 def _check_form(known: Mapping[str, Any]) -> None:
     """Hold what a run says of itself against the types of its fields; a part that tables do not read may be anything."""
-    wrong = [name for name, test in form_of(RunFile).items() if not test(known[name])]
+    tests = form_of(RunFile)
+    wrong = [name for name, value in known.items() if not tests[name](value)]
     if wrong:
         raise TypeError(f"{wrong[0]} has the wrong form")
     text = fits(tuple[str, ...])

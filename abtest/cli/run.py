@@ -1,52 +1,101 @@
-"""`abtest run` and `abtest rerun`: from an experiment or a ledger to more records, and the table."""
+"""`abtest run`: from an experiment to records, and on from where a run was stopped."""
 
 import errno
-import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from pathlib import Path
 
 from abtest.cli import results
+from abtest.cli.choice import Choice, chosen, full_plan
 from abtest.cli.clock import RealClock
+from abtest.cli.purpose import COMPARE
+from abtest.cli.reopen import reopened
 from abtest.cli.session import Options, Session, session
-from abtest.errors import NOTHING_BEGUN, LedgerError, UsageError
+from abtest.errors import NOTHING_BEGUN, UsageError
 from abtest.ledger import store
-from abtest.ledger.audit import sidecars
-from abtest.model.names import Cell
-from abtest.model.trial import PlannedTrial
-from abtest.plan import make_plan, seed_of, without
-from abtest.runner.resume import check_same, last_round, progress
-from abtest.spec import Experiment, load, restrict
+from abtest.model.trial import PlannedTrial, TrialRecord
+from abtest.plan import plan_blocks, seed_of, without
+from abtest.runner.resume import last_round, progress
+from abtest.spec import Experiment
+
+Grow = Callable[[Session], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What the command line narrows an experiment to; None leaves it as it is."""
+def start(
+    path: Path, choice: Choice, root: Path, options: Options, grow: Grow | None = None
+) -> Path:
+    """Run an experiment from its beginning; returns the run's folder.
 
-    arms: Sequence[str] | None = None
-    depths: Sequence[int] | None = None
-    rounds: int | None = None
-    runtime: str | None = None
-
-
-def chosen(path: Path, choice: Choice, *, simulate: bool) -> tuple[Experiment, Path, Path]:
-    """Load an experiment and narrow it; returns it with its folder and its file.
-
-    Raises:
-        UsageError: the file or the choice is wrong.
+    Args:
+        grow: adds rounds to the finished plan, in the same session.
     """
-    experiment, folder = load(path)
-    experiment = restrict(
-        experiment,
-        arms=choice.arms,
-        depths=choice.depths,
-        rounds=choice.rounds,
-        runtime=choice.runtime,
+    text = _text_of(path)
+    picked = chosen(path, choice, simulate=options.simulate)
+    if text != _text_of(path):  # the copy beside the ledger must be the text that was read
+        raise UsageError(f"{picked.file} was edited while it was read", remedy="Start again.")
+    kind = "" if picked.purpose.kind == COMPARE else f"-{picked.purpose.kind}"
+    run_folder = root / results.new_name(picked.experiment.name + kind, RealClock())
+    _make_folder(run_folder)
+    try:
+        with session(picked, run_folder, options) as ready:
+            results.remove_unborn(root)  # after their containers, which are found by their folders
+            store.write_text(run_folder / store.EXPERIMENT, text)
+            (run_folder / store.LEDGER).touch()  # before run.json: a run that is one has a ledger
+            results.write_run(run_folder, ready.describe(picked.file))
+            results.point_latest(run_folder)
+            if ready.run(full_plan(picked.experiment)) and grow is not None:
+                grow(ready)
+    except BaseException as error:
+        if not (run_folder / store.RUN).exists():  # it never came to a run
+            shutil.rmtree(run_folder, ignore_errors=True)
+            error.add_note(NOTHING_BEGUN)
+        raise
+    return run_folder
+
+
+def resume(
+    path: Path, choice: Choice, run_folder: Path, options: Options, grow: Grow | None = None
+) -> Path:
+    """Go on with a run that did not finish, after proving that nothing changed."""
+    if (choice.arms, choice.depths, choice.rounds) != (None, None, None):
+        raise UsageError(
+            "--resume goes on with the plan as it was: --arms, --depths and --rounds cannot be given",
+            remedy="Leave them out, or use `abtest rerun` for more rounds.",
+        )
+    with reopened(run_folder, options, path=path, runtime=choice.runtime) as again:
+        ready, experiment = again.ready, again.ready.setup.experiment
+        state = progress(again.contents.standing, tuple(experiment.arms))
+        for trial in state.leftover:
+            ready.ledger.supersede(trial, "its block is run again whole")
+        plan = without(full_plan(experiment), set(state.whole))
+        later = _later_rounds(experiment, again.contents.records, warm_up=not plan)
+        plan += without(later, set(state.whole))
+        results.point_latest(run_folder)
+        if ready.run(plan, again.contents.standing) and grow is not None:
+            grow(ready)
+    return run_folder
+
+
+def _later_rounds(
+    experiment: Experiment, records: tuple[TrialRecord, ...], *, warm_up: bool
+) -> tuple[PlannedTrial, ...]:
+    """Plan the rounds beyond the experiment's own that a rerun began: to the end of its last pair of rounds.
+
+    Args:
+        records: superseded ones too: what an interrupted resume replaced is still to be run.
+    """
+    step = 1 if experiment.allow_unbalanced else 2
+    ranges = {}
+    for condition in experiment.conditions:
+        last = last_round(records, condition)
+        ranges[condition] = range(experiment.rounds + 1, last + last % step + 1)
+    return plan_blocks(
+        tuple(experiment.arms),
+        ranges,
+        seed=seed_of(experiment.name),
+        first_order=max((record.order for record in records), default=0) + 1,
+        warm_up=warm_up,
     )
-    if simulate:  # a simulated worker takes no decision that could be recorded
-        experiment = experiment.model_copy(update={"routes": None})
-    return experiment, folder, path / "experiment.yaml" if path.is_dir() else path
 
 
 def _text_of(path: Path) -> str:
@@ -56,90 +105,6 @@ def _text_of(path: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def full_plan(experiment: Experiment) -> tuple[PlannedTrial, ...]:
-    """Plan a whole run of an experiment."""
-    return make_plan(
-        tuple(experiment.arms),
-        experiment.conditions,
-        range(1, experiment.rounds + 1),
-        seed=seed_of(experiment.name),
-    )
-
-
-def start(path: Path, choice: Choice, root: Path, options: Options) -> Path:
-    """Run an experiment from its beginning; returns the run's folder."""
-    text = _text_of(path)
-    experiment, folder, file = chosen(path, choice, simulate=options.simulate)
-    if text != _text_of(path):  # the copy beside the ledger must be the text that was read
-        raise UsageError(f"{file} was edited while it was read", remedy="Start again.")
-    run_folder = root / results.new_name(experiment.name, RealClock())
-    _make_folder(run_folder)
-    try:
-        with session(experiment, folder, run_folder, options) as ready:
-            results.remove_unborn(root)  # after their containers, which are found by their folders
-            store.write_text(run_folder / store.EXPERIMENT, text)
-            (run_folder / store.LEDGER).touch()  # before run.json: a run that is one has a ledger
-            results.write_run(run_folder, ready.describe(file))
-            results.point_latest(run_folder)
-            ready.run(full_plan(experiment))
-    except BaseException as error:
-        if not (run_folder / store.RUN).exists():  # it never came to a run
-            shutil.rmtree(run_folder, ignore_errors=True)
-            error.add_note(NOTHING_BEGUN)
-        raise
-    return run_folder
-
-
-def resume(path: Path, choice: Choice, run_folder: Path, options: Options) -> Path:
-    """Go on with a run that did not finish, after proving that nothing changed."""
-    if (choice.arms, choice.depths, choice.rounds) != (None, None, None):
-        raise UsageError(
-            "--resume goes on with the plan as it was: --arms, --depths and --rounds cannot be given",
-            remedy="Leave them out, or use `abtest rerun` for more rounds.",
-        )
-    run = results.read_run(run_folder)
-    options = _same_kind(run, options)
-    wanted = _choice_of(run, choice)
-    experiment, folder, _ = chosen(path, wanted, simulate=options.simulate)
-    with session(experiment, folder, run_folder, options) as ready:
-        contents = _checked(ready, run)
-        arms = tuple(experiment.arms)
-        state = progress(contents.standing, arms)
-        for trial in state.leftover:
-            ready.ledger.supersede(trial, "its block is run again whole")
-        plan = without(full_plan(experiment), set(state.whole))
-        results.point_latest(run_folder)
-        ready.run(plan, contents.standing)
-    return run_folder
-
-
-def rerun(run_folder: Path, cell: Cell, rounds: int, options: Options) -> Path:
-    """Add whole blocks of one condition, all arms, to an existing run."""
-    run = results.read_run(run_folder)
-    _check_cell(run, cell)
-    options = _same_kind(run, options)
-    path = Path(os.path.normpath(run_folder / run.experiment_path))
-    experiment, folder, _ = chosen(path, _choice_of(run, Choice()), simulate=options.simulate)
-    if rounds < 1 or (rounds % 2 and not experiment.allow_unbalanced):
-        raise UsageError(
-            f"--rounds {rounds}: rounds must be even, so that the order stays balanced",
-            remedy="Give an even number, or set `allow_unbalanced: true` in the experiment.",
-        )
-    with session(experiment, folder, run_folder, options) as ready:
-        contents = _checked(ready, run)
-        first = last_round(contents.standing, cell.condition) + 1
-        plan = make_plan(
-            tuple(experiment.arms),
-            (cell.condition,),
-            range(first, first + rounds),
-            seed=seed_of(experiment.name),
-            first_order=max((record.order for record in contents.records), default=0) + 1,
-        )
-        results.point_latest(run_folder)
-        ready.run(plan, contents.standing)
-    return run_folder
 
 
 def _make_folder(folder: Path) -> None:
@@ -153,60 +118,3 @@ def _make_folder(folder: Path) -> None:
             f"the results folder cannot be made: {error}",
             remedy="Give a folder you may write to with --results.",
         ) from error
-
-
-def _choice_of(run: results.RunFile, choice: Choice) -> Choice:
-    """Narrow the experiment to what the run was started with."""
-    depths = tuple(dict.fromkeys(condition.depth for condition in run.conditions))
-    runtime = choice.runtime or (run.isolation if run.isolation in ("docker", "process") else None)
-    return Choice(tuple(run.arms), depths, run.rounds, runtime)
-
-
-def _same_kind(run: results.RunFile, options: Options) -> Options:
-    simulated = run.isolation == "simulated"
-    return replace(options, simulate=simulated)
-
-
-def _checked(ready: Session, run: results.RunFile) -> store.Contents:
-    """Prove that the run can be continued: same parts, sound ledger, sidecars as recorded; mend a torn tail."""
-    conditions = {"experiment: depths and batches": str(ready.setup.experiment.conditions)}
-    check_same(
-        {**run.parts, "experiment: depths and batches": str(run.conditions)},
-        {**ready.setup.parts, **conditions},
-    )
-    run_folder = ready.ledger.folder
-    contents = store.read(run_folder)
-    _refuse_if(
-        [f"{run_folder / store.LEDGER}: {text}" for text in (*contents.faults, *contents.altered)]
-    )
-    _refuse_if([*sidecars(run_folder, contents.standing)])
-    foreign = [
-        record.trial for record in contents.records if record.spec_sha256 != ready.setup.spec_sha256
-    ]
-    if foreign:
-        raise LedgerError(
-            f"{len(foreign)} records, such as {foreign[0]}, were made with another set-up",
-            remedy="Restore the ledger from a copy, or start a new run.",
-        )
-    if contents.torn is not None:
-        ready.ledger.mend_tail()
-    return contents
-
-
-def _refuse_if(found: Sequence[str]) -> None:
-    """Refuse to go on with a run that is not as it was written."""
-    if found:
-        raise LedgerError(
-            found[0] + (f" (and {len(found) - 1} more)" if len(found) > 1 else ""),
-            remedy="Restore it from a copy, or start a new run; nothing was changed.",
-        )
-
-
-def _check_cell(run: results.RunFile, cell: Cell) -> None:
-    if cell.arm not in run.arms or cell.condition not in run.conditions:
-        cells = ", ".join(
-            str(Cell(arm, condition)) for arm in run.arms for condition in run.conditions
-        )
-        raise UsageError(
-            f"--cell {cell}: this run has no such cell", remedy=f"Its cells are: {cells}."
-        )

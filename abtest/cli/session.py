@@ -6,22 +6,29 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from abtest.cli import sitting
+from abtest.cli import preflight, sitting
 from abtest.cli.budget import tell_budget
+from abtest.cli.choice import Chosen
 from abtest.cli.clock import RealClock
 from abtest.cli.progress import listening
+from abtest.cli.purpose import COMPARE, SAME_FILE, TO_COMPARE, Purpose
 from abtest.cli.results import RunFile, describe, host_name
 from abtest.cli.staging import stage_arms
+from abtest.cli.tool import tool_facts
 from abtest.errors import LOG_PLACE, AbtestError, UsageError
 from abtest.ledger import store
 from abtest.model.sandbox import ImageFacts, ImageRequest
 from abtest.model.trial import PlannedTrial, TrialRecord
-from abtest.ports import Runtime
+from abtest.ports import Runtime, TelemetrySource
 from abtest.runner.campaign import run_campaign
-from abtest.runner.setup import Setup
+from abtest.runner.setup import Setup, container_options
 from abtest.runner.trial import Ports
 from abtest.spec import Experiment, Image, resolve
+
+if TYPE_CHECKING:
+    from abtest.runtimes.simulated import Truth
 
 STAGED = "staged"
 
@@ -34,6 +41,7 @@ class Options:
     log_json: bool = False
     allow_host_access: bool = False
     budget_s: float | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +49,13 @@ class Session:
     """A run that is ready: set up, with its runtime open and its ledger locked."""
 
     setup: Setup
+    purpose: Purpose
     runtime: Runtime
     why_runtime: str
     ledger: store.Store
     options: Options
+    opened_s: float
+    telemetry: TelemetrySource | None = None
 
     def describe(self, experiment_file: Path) -> RunFile:
         """Describe the run for its `run.json`."""
@@ -54,6 +65,7 @@ class Session:
             experiment_path=relative,
             created=RealClock().utc(),
             why_runtime=self.why_runtime,
+            purpose=self.purpose,
         )
 
     def run(self, plan: tuple[PlannedTrial, ...], earlier: tuple[TrialRecord, ...] = ()) -> bool:
@@ -63,8 +75,10 @@ class Session:
             listening(as_json=self.options.log_json) as listener,
             sitting.sitting(self.ledger.folder, plan, clock) as ending,
         ):
-            ports = Ports(self.runtime, clock, listener)
-            whole = run_campaign(self._in_budget(), plan, self.ledger, ports, earlier)
+            ports = Ports(self.runtime, clock, listener, self.telemetry)
+            whole = run_campaign(
+                self._in_budget(), plan, self.ledger, ports, earlier, started_s=self.opened_s
+            )
             ending.how = sitting.FINISHED if whole else sitting.BUDGET
         if not whole:
             tell_budget(self.ledger.folder)
@@ -80,9 +94,7 @@ class Session:
 
 
 @contextmanager
-def session(
-    experiment: Experiment, experiment_folder: Path, run_folder: Path, options: Options
-) -> Iterator[Session]:
+def session(chosen: Chosen, run_folder: Path, options: Options) -> Iterator[Session]:
     """Lock the folder, open the runtime, survey the image, stage the arms; all of it is closed on any exit.
 
     Raises:
@@ -91,6 +103,7 @@ def session(
         UnprovedError: a target is missing, or a pin does not hold.
         UsageError: two arms are equal.
     """
+    experiment = chosen.experiment
     with ExitStack() as stack:
         ledger = stack.enter_context(store.locked(run_folder, RealClock()))
         store.sweep(run_folder)
@@ -100,11 +113,18 @@ def session(
         work.mkdir(exist_ok=True)
         staged = run_folder / STAGED
         staged.mkdir(exist_ok=True)
-        runtime, why = _open_runtime(stack, experiment, run_folder, options)
-        pythonpath = _pythonpath(experiment, experiment_folder)
+        runtime, why = _open_runtime(stack, experiment, run_folder, options, chosen.purpose)
+        pythonpath = _pythonpath(experiment, chosen.folder)
         _refuse_foreign_code(experiment, runtime)
-        images = survey_arms(experiment, experiment_folder, runtime, pythonpath)
-        swaps = stage_arms(experiment, experiment_folder, images, staged)
+        images = survey_arms(experiment, chosen.folder, runtime, pythonpath)
+        swaps = stage_arms(
+            experiment,
+            chosen.folder,
+            images,
+            staged,
+            edits=chosen.edits,
+            same_file=chosen.purpose.kind == SAME_FILE,
+        )
         setup = Setup(
             run=run_folder.name,
             experiment=experiment,
@@ -114,9 +134,14 @@ def session(
             secrets=_secrets(experiment, os.environ),
             isolation=runtime.isolation,
             host=host_name(),
+            tool=tool_facts(),
         )
+        telemetry = machine_of(experiment, options)
+        if telemetry is not None:
+            preflight.require(experiment, telemetry, run_folder, strict=options.strict)
+        opened_s = RealClock().monotonic_s()
         with _log_of_a_bug_in(run_folder):
-            yield Session(setup, runtime, why, ledger, options)
+            yield Session(setup, chosen.purpose, runtime, why, ledger, options, opened_s, telemetry)
 
 
 @contextmanager
@@ -129,6 +154,15 @@ def _log_of_a_bug_in(folder: Path) -> Iterator[None]:
     except Exception as error:
         error.add_note(f"{LOG_PLACE}{folder}")
         raise
+
+
+def machine_of(experiment: Experiment, options: Options) -> TelemetrySource | None:
+    """Give what watches this machine; None for a simulation."""
+    if options.simulate:  # no machine is measured there, so none is watched
+        return None
+    from abtest.telemetry.sampler import Machine
+
+    return Machine(experiment.telemetry.period_s)
 
 
 @contextmanager
@@ -168,7 +202,8 @@ def survey_arms(
                     experiment.engine.python,
                     pythonpath,
                     experiment.targets,
-                    experiment.container.user,
+                    container_options(experiment),
+                    experiment.container.env,
                 )
             )
         images[arm] = found[image]
@@ -194,11 +229,13 @@ def _open_runtime(
     experiment: Experiment,
     run_folder: Path,
     options: Options,
+    purpose: Purpose = TO_COMPARE,
 ) -> tuple[Runtime, str]:
     if options.simulate:
-        from abtest.runtimes.simulated import SimulatedRuntime, Truth
+        from abtest.runtimes.simulated import SimulatedRuntime
 
-        simulated = SimulatedRuntime(Truth(), baseline=experiment.baseline)
+        truth = _truth(experiment, purpose)
+        simulated = SimulatedRuntime(truth, baseline=experiment.baseline)
         return simulated, "--simulate was given: nothing is measured"
     from abtest.runtimes import choose
 
@@ -210,6 +247,19 @@ def _open_runtime(
             allow_host_access=options.allow_host_access,
         )
     )
+
+
+def _truth(experiment: Experiment, purpose: Purpose) -> "Truth":
+    """Let the simulated machine run the baseline's file twice, held up by what was planted, one call per token."""
+    from abtest.runtimes.simulated import ArmTruth, Truth
+
+    truth = Truth()
+    if purpose.kind == COMPARE:
+        return truth
+    plain = truth.other
+    base_ms = plain.base_ms_per_token + (purpose.per_call_ms or 0.0)
+    second = ArmTruth(base_ms, plain.slope_ms_per_1000)
+    return Truth(arms={purpose.second(experiment.baseline): second})
 
 
 def _secrets(experiment: Experiment, environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,9 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from abtest.cli.purpose import Edit
 from abtest.errors import InfrastructureError, UsageError
 from abtest.model.sandbox import ImageFacts, Swap, TargetFacts
 from abtest.sources import Made, make, md5_of, sha256_of
@@ -11,7 +13,13 @@ from abtest.spec import Arm, Experiment, Source
 
 
 def stage_arms(
-    experiment: Experiment, folder: Path, images: Mapping[str, ImageFacts], staged: Path
+    experiment: Experiment,
+    folder: Path,
+    images: Mapping[str, ImageFacts],
+    staged: Path,
+    *,
+    edits: Mapping[tuple[str, str], Edit] = MappingProxyType({}),
+    same_file: bool = False,
 ) -> dict[str, tuple[Swap, ...]]:
     """Make every arm's files and stage them; a file that an arm does not name is the image's own.
 
@@ -19,6 +27,8 @@ def stage_arms(
         folder: the experiment's folder.
         images: the image of each arm.
         staged: an existing folder that only this run writes to.
+        edits: what is done to a file after it was made, by arm and target.
+        same_file: the arms are meant to be equal: the noise floor is what is measured.
 
     Raises:
         UsageError: two arms have the same files and no other declared difference.
@@ -26,15 +36,15 @@ def stage_arms(
     swaps: dict[str, tuple[Swap, ...]] = {}
     for name, arm in experiment.arms.items():
         named = arm.sources(experiment.target)
-        swaps[name] = tuple(
-            _stage(
-                make(_where(name, arm, target), named.get(target.target, OWN), target, folder),
-                target,
-                staged,
-            )
-            for target in images[name].targets
-        )
-    refuse_equal_arms(experiment, images, swaps)
+        found = []
+        for target in images[name].targets:
+            source = named.get(target.target, OWN)
+            made = make(_where(name, arm, target), source, target, folder)
+            edit = edits.get((name, target.target))
+            found.append(_stage(made if edit is None else edit(made), target, staged))
+        swaps[name] = tuple(found)
+    if not same_file:
+        refuse_equal_arms(experiment, images, swaps)
     return swaps
 
 

@@ -13,7 +13,8 @@ from abtest.model.names import Condition
 from abtest.model.trial import TrialRecord
 
 REPORT = "trial.json"  # what the probe said; a record's pairs are copied from it
-UNMEASURED = frozenset({"simulated", "imported"})  # nothing ran here, so nothing could be proved
+IMPORTED = "imported"
+UNMEASURED = frozenset({"simulated", IMPORTED})  # nothing ran here, so nothing could be proved
 
 
 def audit(folder: Path, proved: Callable[[TrialRecord], bool]) -> tuple[str, ...]:
@@ -70,11 +71,14 @@ def _strangers(run: Mapping[str, Any], contents: Contents) -> Iterator[str]:
 
 
 def _blocks(run: Mapping[str, Any], standing: Sequence[TrialRecord]) -> Iterator[str]:
-    """Find blocks that were begun and lack an arm; a block that never began is no fault of the record."""
+    """Find blocks that were begun and lack an arm; a block that never began is no fault of the record.
+
+    Foreign figures may hold rounds of one arm alone: they were never begun as blocks here.
+    """
     arms = set(run.get("arms") or ())
     blocks: dict[tuple[Condition, int], set[str]] = defaultdict(set)
     for one in standing:
-        if not one.discarded:
+        if not one.discarded and one.isolation != IMPORTED:
             blocks[one.condition, one.round] |= {one.arm} if one.counts else set()
     for (condition, number), present in sorted(blocks.items()):
         if missing := sorted(arms - present):

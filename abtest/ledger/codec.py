@@ -5,27 +5,42 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from functools import cache
+from typing import Any
 
-from abtest.ledger import form
-from abtest.model.trial import (
-    ContainerFacts,
-    Outputs,
-    Pair,
-    RankIdentity,
-    RouteCount,
-    Status,
-    TrialRecord,
-)
+import msgspec
+
+from abtest.model.trial import TrialRecord
 
 SCHEMA = 1
-CHECKSUM = re.compile(r',"crc32":"([0-9a-f]{8})"\}$')  # the last key of a line, over all before it
-
-ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
+CHECKSUM = re.compile(
+    rb',"crc32":"([0-9a-f]{8})"\}\n?$'
+)  # the last key of a line, over all before it
 
 
 class AlienLineError(ValueError):
     """A line that is no record of ours; the reader reports it with its number."""
+
+
+class Superseded(msgspec.Struct, frozen=True):
+    """The record that replaces an earlier trial's."""
+
+    trial: str
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A remark of the ledger."""
+
+    text: str
+
+
+class _Head(msgspec.Struct, frozen=True):
+    kind: str
+    schema: int
+
+
+Line = TrialRecord | Superseded | Note
+KINDS: Mapping[str, type] = {"trial": TrialRecord, "superseded": Superseded, "note": Note}
 
 
 def encode(record: TrialRecord) -> str:
@@ -51,10 +66,10 @@ def _line(body: Mapping[str, Any]) -> str:
     return f'{text},"crc32":"{zlib.crc32(text.encode()):08x}"}}\n'
 
 
-def is_altered(line: str) -> bool:
+def is_altered(line: bytes) -> bool:
     """Tell whether a line is not the one that was written; older lines carry no checksum, and cannot tell."""
     found = CHECKSUM.search(line, max(0, len(line) - 24))
-    return found is not None and zlib.crc32(line[: found.start()].encode()) != int(found[1], 16)
+    return found is not None and zlib.crc32(line[: found.start()]) != int(found[1], 16)
 
 
 def _plain(value: object) -> object:
@@ -69,62 +84,31 @@ def _plain(value: object) -> object:
     return value
 
 
-def decode(line: str) -> dict[str, Any]:
-    """Read one line into its raw mapping.
+def decode(line: bytes | str) -> Line:
+    """Read one line; keys that an older schema did not have take their defaults, unknown ones are ignored.
 
     Raises:
-        AlienLineError: not JSON, not a mapping, or of a kind or schema that is not ours.
+        AlienLineError: not JSON, of a kind or schema that is not ours, or a key is missing or has the wrong form.
     """
     try:
-        body = json.loads(line, parse_constant=_refuse_constant)
-        if ESCAPED.search(line):
-            json.dumps(body, ensure_ascii=False).encode()  # half a character cannot be printed
-    except (ValueError, RecursionError) as error:  # such as thousands of brackets
-        raise AlienLineError(f"not JSON: {error}") from error
-    if not isinstance(body, dict) or not isinstance(body.get("kind"), str):
-        raise AlienLineError("not a record: it has no kind")
-    schema = body.get("schema")
-    if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
-        raise AlienLineError(f"schema {schema!r} is not known here (up to {SCHEMA})")
-    return body
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
-
-
-def trial_record(body: Mapping[str, Any]) -> TrialRecord:
-    """Build a trial record from its mapping.
-
-    Raises:
-        AlienLineError: a key is missing or has the wrong form.
-    """
+        head = _decoder(_Head).decode(line)
+    except FAULTS as error:
+        raise AlienLineError(f"not a record: {error}") from error
+    if not 1 <= head.schema <= SCHEMA:
+        raise AlienLineError(f"schema {head.schema} is not known here (up to {SCHEMA})")
+    if head.kind not in KINDS:
+        raise AlienLineError(f"kind {head.kind!r} is not known here")
     try:
-        known = {field.name for field in dataclasses.fields(TrialRecord)}
-        values = {key: value for key, value in body.items() if key in known}
-        values["status"] = Status(values["status"])
-        values["tokens"] = (int(values["tokens"][0]), int(values["tokens"][1]))
-        values["pairs"] = tuple(_pair(pair) for pair in values.get("pairs", ()))
-        values["warmup"] = _pair(values["warmup"]) if values.get("warmup") else None
-        values["token_s_per_token"] = tuple(map(float, values.get("token_s_per_token", ())))
-        values["flags"] = tuple(map(str, values.get("flags", ())))
-        values["kernels"] = tuple(values.get("kernels", ()))
-        values["outputs"] = Outputs(**values["outputs"]) if values.get("outputs") else None
-        values["container"] = (
-            ContainerFacts(**values["container"]) if values.get("container") else None
-        )
-        values["routes"] = tuple(RouteCount(**route) for route in values.get("routes", ()))
-        values["identity"] = tuple(_identity(rank) for rank in values.get("identity", ()))
-        record = TrialRecord(**values)
-        form.check(record)
-        return record  # noqa: TRY300 - the check belongs to what may be wrong
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
-        raise AlienLineError(f"not a trial record: {type(error).__name__}: {error}") from error
+        found: Line = _decoder(KINDS[head.kind]).decode(line)
+    except FAULTS as error:
+        raise AlienLineError(f"not a record of kind {head.kind}: {error}") from error
+    return found
 
 
-def _pair(value: Mapping[str, Any]) -> Pair:
-    return Pair(float(value["t_short_s"]), float(value["t_long_s"]), str(value["first"]))
+# Deep nesting ends in a RecursionError, bytes that are no text in a UnicodeDecodeError.
+FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-def _identity(value: Mapping[str, Any]) -> RankIdentity:
-    return RankIdentity(**{**value, "copies": tuple(value.get("copies", ()))})
+@cache
+def _decoder(kind: type) -> Any:  # noqa: ANN401 - one decoder per type; the callers name what they get
+    return msgspec.json.Decoder(kind)

@@ -1,33 +1,12 @@
-"""The form of a record: each field holds what its type says, so that nothing foreign gets as far as a table.
-
-The tests are made once from the classes; a ledger of a hundred thousand records must not wait for them.
-"""
+"""The form of a file that tables are made from: each field holds what its type says, so that nothing foreign gets further."""
 
 from collections.abc import Callable, Mapping
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
-
-from abtest.model.trial import ContainerFacts, Outputs, Pair, RankIdentity, RouteCount, TrialRecord
 
 Fits = Callable[[Any], bool]
 LARGEST = 1 << 63  # no count is larger
 INFINITE = float("inf")  # less than this holds for no infinity, and for nothing that is no number
-
-
-def check(record: TrialRecord) -> None:
-    """Hold a record and all its parts against their types.
-
-    Raises:
-        TypeError: names the field.
-    """
-    parts: tuple[object, ...] = (record, *record.pairs, *record.identity, *record.routes)
-    for part in (*parts, record.outputs, record.container, record.warmup):
-        if part is None:
-            continue
-        for name, plain, fits in _FORMS[type(part)]:
-            value = getattr(part, name)
-            if type(value) not in plain and not fits(value):
-                raise TypeError(f"{name} has the wrong form")
 
 
 def form_of(kind: type) -> dict[str, Fits]:
@@ -60,15 +39,3 @@ def fits(hint: Any) -> Fits:  # noqa: ANN401 - a type, or what typing makes of o
             isinstance(value, tuple) and count in {None, len(value)} and all(map(inner, value))
         )
     return lambda value: isinstance(value, hint)
-
-
-def _plain(hint: Any) -> frozenset[type]:  # noqa: ANN401 - as above
-    """Give the exact types that need no closer look."""
-    members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    return frozenset({one for one in members if one in {str, bool, NoneType}})
-
-
-_FORMS: dict[type, tuple[tuple[str, frozenset[type], Fits], ...]] = {
-    kind: tuple((name, _plain(hint), fits(hint)) for name, hint in get_type_hints(kind).items())
-    for kind in (TrialRecord, Pair, RankIdentity, RouteCount, Outputs, ContainerFacts)
-}

@@ -40,6 +40,10 @@ effect
     Candidate over baseline at one condition, with its interval.
 trend
     How one arm's rate falls with depth: retention and slope.
+gate
+    The least speed-up that is asked of a candidate: `splitkv@8192>=1.05`.
+look
+    One judgement of the rounds so far; whoever looks more than once needs a stricter level per look.
 verdict
     faster / slower / equivalent / inconclusive / invalid.
 ledger

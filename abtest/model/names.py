@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 ARM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
 _CELL = re.compile(
-    r"(?P<arm>[a-z0-9][a-z0-9._-]{0,31})@(?P<depth>[1-9][0-9]{0,8})(?:x(?P<batch>[1-9][0-9]{0,4}))?"
+    r"(?P<arm>[a-z0-9][a-z0-9._-]{0,31})@(?P<depth>0|[1-9][0-9]{0,8})(?:x(?P<batch>[1-9][0-9]{0,4}))?"
 )
 
 
@@ -53,3 +54,15 @@ class Cell:
             )
             raise ValueError(msg)
         return cls(found["arm"], Condition(int(found["depth"]), int(found["batch"] or 1)))
+
+
+@cache
+def condition_of(depth: int, batch: int) -> Condition:
+    """Give the one object for this condition: 100 000 records ask a million times."""
+    return Condition(depth, batch)
+
+
+@cache
+def cell_of(arm: str, depth: int, batch: int) -> Cell:
+    """Give the one object for this cell."""
+    return Cell(arm, condition_of(depth, batch))

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from abtest.model.control import ControlResult, LastControl, NoiseFloor
 from abtest.model.flag import Flag
+from abtest.model.gate import GateResult
 from abtest.model.names import Cell, Condition
 
 
@@ -15,6 +17,24 @@ class Verdict(StrEnum):
     EQUIVALENT = "equivalent"
     INCONCLUSIVE = "inconclusive"
     INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Where the scatter of a cell's differences comes from, by pairs inside a trial and trials.
+
+    Args:
+        within_pct: standard deviation of one pair inside a sandbox, per cent of the mean difference.
+        between_pct: standard deviation between sandboxes, the same; 0 where none is seen.
+        f: mean square between over mean square within; `p` its chance where sandboxes do not differ.
+        degrees: of freedom, between and within.
+    """
+
+    within_pct: float
+    between_pct: float
+    f: float
+    p: float
+    degrees: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +52,7 @@ class CellSummary:
         leverage: mean T_short over mean difference; None without pairs.
         within_se_pct: standard error inside a trial, per cent of the rate; None for one pair.
         timestamps_tok_s: the same rates by time stamps, where every trial recorded them.
+        scatter: inside against between sandboxes; None without several trials of several pairs each.
     """
 
     cell: Cell
@@ -47,6 +68,7 @@ class CellSummary:
     leverage: float | None
     within_se_pct: float | None
     timestamps_tok_s: tuple[float, ...] = ()
+    scatter: Scatter | None = None
     flags: tuple[Flag, ...] = ()
 
 
@@ -71,6 +93,8 @@ class Effect:
         slot_effect_pct: by how much running one slot later changed a rate; None where it cannot be told.
         basis: the estimator that interval and verdict rest on, "differential" or "timestamps".
         basis_speedup: the ratio by that estimator.
+        basis_rates_tok_s: by that estimator, (baseline, candidate) per round that both have, in order.
+        bearing: names of all flags that bear on it: of the run, the condition and both cells.
     """
 
     baseline: str
@@ -85,6 +109,16 @@ class Effect:
     slot_effect_pct: float | None = None
     basis: str = "differential"
     basis_speedup: float | None = None
+    basis_rates_tok_s: tuple[tuple[float, float], ...] = ()
+    bearing: frozenset[str] = frozenset()
+
+    @property
+    def old_cell(self) -> Cell:
+        return Cell(self.baseline, self.condition)
+
+    @property
+    def new_cell(self) -> Cell:
+        return Cell(self.candidate, self.condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +132,9 @@ class DepthTrend:
         slope_se_ms_per_1000: its standard error; None for a depth with one round.
         slope_ls_ms_per_1000: the same slope by least squares over all depths.
         residuals_ms: what that line leaves over at each depth.
+        kv_bytes_per_position: what each decode step reads for each position of the context, on one rank;
+            None where the model's configuration was not recorded.
+        ns_per_kib: what one more KiB of that costs a decode step (the slope against it).
     """
 
     arm: str
@@ -111,6 +148,8 @@ class DepthTrend:
     slope_ls_ms_per_1000: float
     slope_ls_se_ms_per_1000: float | None
     residuals_ms: tuple[float, ...]
+    kv_bytes_per_position: int | None = None
+    ns_per_kib: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +170,11 @@ class Summary:
         depth: one trend per arm and batch with two depths or more.
         order: per round, the arms in the order in which they ran (of the first condition).
         dropped: counts of records that do not count, by reason.
+        gates: what was asked of the candidates, with the answers.
+        looks: one sentence per look after which rounds were added, as the ledger has them.
+        noise_floor: of an A/A run.
+        control: of a run with a planted slow-down.
+        last_controls: the newest of both kinds for the same image and host, one entry per kind.
     """
 
     run: str
@@ -148,3 +192,8 @@ class Summary:
     depth: tuple[DepthTrend, ...] = ()
     image: str | None = None
     dropped: dict[str, int] = field(default_factory=dict)
+    gates: tuple[GateResult, ...] = ()
+    looks: tuple[str, ...] = ()
+    noise_floor: tuple[NoiseFloor, ...] = ()
+    control: tuple[ControlResult, ...] = ()
+    last_controls: tuple[LastControl, ...] = ()

@@ -44,7 +44,8 @@ class ImageRequest:
         python: interpreter inside the image; None means found.
         pythonpath: absolute host folders that the engine is imported from (host image, process).
         targets: target files as the experiment names them.
-        user: whom trials run as, None for the caller.
+        options: what the trials' containers get; the survey's gets the same.
+        env: variables that the experiment sets for all arms.
     """
 
     kind: ImageKind
@@ -52,7 +53,8 @@ class ImageRequest:
     python: str | None
     pythonpath: tuple[str, ...]
     targets: tuple[str, ...]
-    user: str | None = None
+    options: ContainerOptions = field(default_factory=ContainerOptions)
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,8 @@ class SandboxRequest:
         probe: the probe's request, JSON-ready, without the paths that only the runtime knows.
         env: variables that the experiment and the arm set.
         secrets: variables handed through by name; never recorded.
+        cache: digest of all that a kept cache depends on, but for the device; None for a fresh home and temporary
+            folder.
     """
 
     run: str
@@ -136,6 +140,7 @@ class SandboxRequest:
     env: Mapping[str, str]
     secrets: Mapping[str, str]
     options: ContainerOptions
+    cache: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,7 @@ class Collected:
         target_paths: where each target must have been loaded from, as seen inside the sandbox.
         files: sidecar files below the trial's folder, with their sha256.
         flags: findings of the runtime's own, for the record.
+        caches: the kept cache: its key, and its fingerprint before and after; empty where none was kept.
     """
 
     report: Mapping[str, object] | None
@@ -179,3 +185,4 @@ class Collected:
     target_paths: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    caches: Mapping[str, str] = field(default_factory=dict)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from abtest.model.names import Cell, Condition
+from abtest.model.names import Cell, Condition, cell_of, condition_of
+from abtest.model.telemetry import Telemetry
 
 Scalar = str | int | float | bool | None
 
@@ -118,7 +119,10 @@ class TrialRecord:
         tokens: (n_short, n_long).
         token_s_per_token: (t_long - t_short) / (n_long - n_short) inside the long request of each pair,
             in seconds per token; empty where no time stamps exist.
+        kernels: what decode steps launched in an untimed, profiled request: rank, name, calls and ms_per_step.
+        engine_log: findings in the engine's log: component, fact, value, the line itself, in_window (while pairs ran).
         environment: flat facts that must be equal between arms but for what is declared.
+        caches: the policy (of older records that alone, as text); where one was kept, its key, and its fingerprint before and after.
         files: sidecar files of the trial with their sha256.
     """
 
@@ -147,21 +151,26 @@ class TrialRecord:
     identity: tuple[RankIdentity, ...] = ()
     routes: tuple[RouteCount, ...] = ()
     kernels: tuple[Mapping[str, Scalar], ...] = ()
+    engine_log: tuple[Mapping[str, Scalar], ...] = ()
     container: ContainerFacts | None = None
     host: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     environment_sha256: str | None = None
-    telemetry: Mapping[str, Scalar] | None = None
-    caches: str | None = None
+    telemetry: Telemetry | None = None
+    caches: Mapping[str, str] | str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def cache_policy(self) -> str | None:
+        return self.caches if isinstance(self.caches, str) else (self.caches or {}).get("policy")
+
+    @property
     def condition(self) -> Condition:
-        return Condition(self.depth, self.batch)
+        return condition_of(self.depth, self.batch)
 
     @property
     def cell(self) -> Cell:
-        return Cell(self.arm, self.condition)
+        return cell_of(self.arm, self.depth, self.batch)
 
     @property
     def counts(self) -> bool:

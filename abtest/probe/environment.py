@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from abtest.probe.request import Request
@@ -19,6 +20,24 @@ SKIPPED = {
     "_",
     "HOSTNAME",
 }  # differ between trials by nature
+KERNELS = re.compile(
+    r"(torch|triton|pytorch_triton.*|vllm.*|sglang|flash_attn.*|flashinfer.*|xformers|aiter|amd_aiter|numpy|transformers"
+    r"|nvidia_(nccl|cublas|cudnn|cuda_runtime).*)$"
+)
+MODEL_KEYS = (
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "hidden_size",
+    "dtype",
+    "torch_dtype",
+    "layer_types",
+    "layers_block_type",
+    "full_attention_interval",
+    "kv_lora_rank",
+    "qk_rope_head_dim",
+)
 PROBE_SITE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -39,6 +58,12 @@ def facts(request: Request) -> dict[str, str]:
         "engine.args": json.dumps(request.engine.args, sort_keys=True),
         "engine.tensor_parallel": str(request.engine.tensor_parallel),
     }
+    named = libraries()
+    if named:
+        found["libraries"] = named
+    config = model_config(request.engine.args)
+    if config is not None:
+        found["model.config"] = config
     for name, value in os.environ.items():
         if name not in SKIPPED and name not in request.hide_env:
             found[f"env.{name}"] = _without_site(value) if name == "PYTHONPATH" else value
@@ -46,8 +71,46 @@ def facts(request: Request) -> dict[str, str]:
     return {name: _normalised(value, folders) for name, value in found.items()}
 
 
+def model_config(args: dict[str, Any]) -> str | None:
+    """Give what of the model's own configuration decides the size of its KV cache; None where there is none.
+
+    Only a model in a folder can be read; lists of layers are counted, to keep the fact short.
+    """
+    model = args.get("model")
+    if not isinstance(model, str):
+        return None
+    try:
+        with open(os.path.join(model, "config.json"), encoding="utf-8") as file:
+            body = json.load(file)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(body, dict):
+        return None
+    inner = body.get("text_config")
+    said = dict(body, **inner) if isinstance(inner, dict) else body
+    found = {name: said[name] for name in MODEL_KEYS if said.get(name) is not None}
+    for name in ("layer_types", "layers_block_type"):
+        if isinstance(found.get(name), list):
+            kinds = [str(kind) for kind in found[name]]
+            found[name] = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+    return json.dumps(found, sort_keys=True)
+
+
+def libraries() -> str:
+    """Name the versions of the libraries that kernels come from, where they are installed."""
+    pairs = (name.rsplit(".", 1)[0].partition("-") for name in distributions())
+    return ", ".join(
+        sorted(f"{name} {version}" for name, _, version in pairs if KERNELS.match(name.lower()))
+    )
+
+
 def distributions_sha256() -> str:
-    """Hash the installed distributions' names and versions, read from the names of their folders."""
+    """Hash the installed distributions' names and versions."""
+    return hashlib.sha256("\n".join(sorted(distributions())).encode()).hexdigest()
+
+
+def distributions() -> set[str]:
+    """List the installed distributions, by the names of their folders."""
     found: set[str] = set()
     for folder in sys.path:
         try:
@@ -55,7 +118,7 @@ def distributions_sha256() -> str:
         except OSError:
             continue
         found.update(name for name in names if name.endswith((".dist-info", ".egg-info")))
-    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
+    return found
 
 
 def _without_site(value: str) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterator
 
+from abtest.probe import asked as asked_for
+from abtest.probe import kernels
+from abtest.probe.engine_log import Finding
 from abtest.probe.errors import ProbeError, failed, invalid
 
 if TYPE_CHECKING:
@@ -45,6 +48,56 @@ class Evidence:
                 raise failed(
                     "late-hook", f"rank {rank}: {names} was imported before the hook was in place"
                 )
+
+    def collect_facts(self) -> None:
+        """Take over what the engine and each worker were set up with; it goes to the facts that arms are held equal by.
+
+        Raises:
+            ProbeError: a rank got another backend than was asked for.
+        """
+        module = self._adapter.phase_function.partition(":")[0]
+        facts = self._report["environment"]
+        facts.update(self._adapter.facts())
+        if not self._adapter.profiles:
+            return
+        observed = [answer["facts"] for _, answer in self.ask("facts", module)]
+        for rank, seen in enumerate(observed):
+            facts.update({f"engine.rank{rank}.{key}": value for key, value in seen.items()})
+        requested = self._adapter.requested()
+        facts.update({f"engine.requested.{key}": value for key, value in requested.items()})
+        faults = asked_for.refused(requested, observed)
+        if faults:
+            raise invalid("request-refused", "; ".join(faults))
+        if asked_for.untold(requested, observed):
+            self._adapter.flags.append("request-unproved")
+        conditional = self._adapter.condition_facts()
+        for name, value in conditional.items():
+            told = Finding("engine", name.partition(".")[2], value, "(the resolved configuration)")
+            self._report["log"].append(told._asdict())
+        resolved = {**facts, **conditional}
+        if asked_for.runs_eagerly(resolved, self._asked.batch):
+            self._adapter.flags.append("eager-decode")
+
+    def profile_start(self) -> bool:
+        """Begin a profile in every worker; where one cannot, the facts say why and nothing is profiled."""
+        answers = self.ask("profile_start")
+        absent = [f"rank {rank}: {said['absent']}" for rank, said in answers if said["absent"]]
+        self._report["environment"]["engine.profiler"] = (
+            "absent: " + "; ".join(absent) if absent else "on"
+        )
+        if absent and len(absent) < len(answers):
+            raise failed("profiler-uneven", "; ".join(absent))
+        return not absent
+
+    def collect_kernels(self) -> None:
+        """Take over the kernels of the decode steps; a profile that cannot be whole is told by a flag."""
+        for rank, answer in self.ask("profile_stop"):
+            rows = [{"rank": rank, **row} for row in answer["kernels"]]
+            self._report["kernels"].extend(rows)
+            layers = int(self._report["environment"].get(f"engine.rank{rank}.layers.decoder", "0"))
+            whole = answer["steps"] > 0 and not answer["uneven"]
+            if not whole or (layers and not kernels.covers_layers(rows, layers)):
+                self._adapter.flags.append("kernels-incomplete")
 
     def record(self, *, on: bool) -> None:
         """Switch the route recorder in every worker, where routes are asked for."""

@@ -13,6 +13,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
+from abtest.probe import capture
 from abtest.probe.code import digest, live_functions
 from abtest.probe.recorder import Recorder, original
 
@@ -96,6 +97,7 @@ class Hook:
             and self.routes.module == module.__name__
         ):
             self.recorder.attach(module, self.routes.function)
+            capture.watch(self.recorder)
 
 
 class _Loader(importlib.machinery.SourceFileLoader):

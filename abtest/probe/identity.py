@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from abtest.probe import jit
 from abtest.probe.code import compile_source, digest, live_functions, nested_digests
 from abtest.probe.hook import module_name
 from abtest.probe.recorder import original
@@ -35,7 +36,8 @@ def report(target: str, when: str, hook: Hook | None) -> dict[str, Any] | None:
         return None
     content, unreadable = _content(path)
     compiled_code, known = _compiled(content, path)
-    strange = strangers(module, path, known, load)
+    triton, other = jit.describe(module, content.decode("utf-8", "replace"))
+    strange = [*strangers(module, path, known, load), *other]
     return {
         "pid": os.getpid(),
         "when": when,
@@ -48,7 +50,7 @@ def report(target: str, when: str, hook: Hook | None) -> dict[str, Any] | None:
         "match": load is not None and load.code == compiled_code and not strange,
         "copies": copies(target if not os.path.isabs(target) else _relative(module), path),
         "pycache_prefix": sys.pycache_prefix,
-        "triton": None,
+        "triton": triton,
         "unseen": load is None,
         "changed": load is not None and load.source_sha256 != hashlib.sha256(content).hexdigest(),
         "strange": strange,

@@ -14,26 +14,40 @@ if TYPE_CHECKING:
 
 
 class Timed(NamedTuple):
-    """One generation with its wall time."""
+    """One generation with its wall time; `start_s` is on the clock of its token stamps."""
 
     seconds: float
     generation: Generation
+    start_s: float = 0.0
 
 
 def timed(adapter: Adapter, prompts: list[list[int]], count: int) -> Timed:
     """Generate once, by the clock, and check that exactly what was asked for was done.
 
     Raises:
-        ProbeError: another number of tokens, another prompt length, or a prefix cache that answered.
+        ProbeError: another number of tokens, another prompt length, or prefills among the decode steps.
     """
     start_s = time.perf_counter()
     try:
         generation = adapter.generate(prompts, count)
     except (Exception, SystemExit) as error:
         raise failed("engine-error", f"{type(error).__name__}: {error}") from error
-    seconds = time.perf_counter() - start_s
+    seconds = _seconds(generation, time.perf_counter() - start_s)
     _check_counts(generation, prompts, count)
-    return Timed(seconds, generation)
+    return Timed(seconds, generation, start_s)
+
+
+def _seconds(generation: Generation, around_s: float) -> float:
+    """Take the engine's own time where it gives one; it cannot be longer than the time around it."""
+    own_s = generation.seconds
+    if own_s is None:
+        return around_s
+    if not 0 < own_s <= around_s:
+        raise invalid(
+            "bad-clock",
+            f"the engine says that {own_s:.6f} s passed, around it {around_s:.6f} s did",
+        )
+    return own_s
 
 
 def _check_counts(generation: Generation, prompts: list[list[int]], count: int) -> None:
@@ -49,42 +63,120 @@ def _check_counts(generation: Generation, prompts: list[list[int]], count: int) 
             "wrong-prompt-length",
             f"prompts of {lengths} tokens, the engine counted {generation.prompt_tokens}",
         )
-    if generation.cached_tokens != [0] * len(prompts):  # no reading is not a pass
+    stagger = max(generation.first_steps, default=0) - min(generation.first_steps, default=0)
+    if stagger >= count:
         raise invalid(
-            "prefix-cache-hit",
-            f"{generation.cached_tokens} prompt tokens came from a prefix cache: switch it off",
+            "prefill-in-decode",
+            f"the first tokens of the {len(prompts)} sequences are {stagger} steps apart, so that no step decoded all"
+            f" of them within {count} tokens: raise the token budget of a prefill step, or the short token count",
         )
 
 
+def check_cache(generation: Generation, *, wanted: bool, cached: list[int] | None) -> None:
+    """Check what came from a prefix cache: nothing, or (where the experiment wants one) always the same.
+
+    Args:
+        cached: tokens per sequence of the generations before this one; None for the first ones, which fill the cache.
+
+    Raises:
+        ProbeError: a cache answered that should be off, or answered unevenly.
+    """
+    seen = generation.cached_tokens
+    if not wanted and seen != [0] * len(seen):  # no reading is not a pass
+        raise invalid(
+            "prefix-cache-hit",
+            f"{seen} prompt tokens came from a prefix cache: switch it off",
+        )
+    if wanted and cached is not None and (seen != cached or min(seen) <= 0):
+        raise invalid(
+            "prefix-cache-uneven",
+            f"{seen} prompt tokens came from the prefix cache, {cached} before: the prefills are not alike",
+        )
+
+
+def window(kind: str, made: Timed) -> dict[str, Any]:
+    """Tell when a generation ran, and when its first token was there, for whoever watched the machine meanwhile.
+
+    On Linux `perf_counter` is the machine's monotonic clock, which is the same in every container.
+    """
+    stamps = made.generation.token_times_s
+    return {
+        "kind": kind,
+        "start_s": made.start_s,
+        "first_token_s": stamps[max(made.generation.first_steps, default=0)] if stamps else None,
+        "end_s": made.start_s + made.seconds,
+        "tokens": len(made.generation.token_ids[0]),
+    }
+
+
+def steadily(
+    adapter: Adapter, prompts: list[list[int]], count: int, steady_s: float
+) -> Iterator[Timed]:
+    """Generate `count` tokens again and again until `steady_s` seconds have gone by, at least once."""
+    end_s = time.perf_counter() + steady_s
+    while True:
+        made = timed(adapter, prompts, count)
+        yield made
+        if made.start_s + made.seconds >= end_s:
+            return
+
+
 def pair(
-    adapter: Adapter, prompts: list[list[int]], tokens: tuple[int, int], *, long_first: bool
-) -> tuple[dict[str, Any], Timed]:
-    """Measure one (T_short, T_long) pair; returns it with the long generation."""
+    adapter: Adapter,
+    prompts: list[list[int]],
+    tokens: tuple[int, int],
+    *,
+    long_first: bool,
+    cached: list[int] | None = None,
+) -> tuple[dict[str, Any], Timed, Timed]:
+    """Measure one (T_short, T_long) pair; returns it with both generations, the long one last.
+
+    Args:
+        cached: prompt tokens that each sequence must find in a prefix cache, where the experiment wants one.
+    """
     order = reversed(tokens) if long_first else tokens
     made = {count: timed(adapter, prompts, count) for count in order}
+    for one in made.values():
+        check_cache(one.generation, wanted=adapter.prefix_cache, cached=cached)
     short, long = (made[count] for count in tokens)
-    return {
-        "t_short_s": short.seconds,
-        "t_long_s": long.seconds,
-        "first": "long" if long_first else "short",
-    }, long
+    return (
+        {
+            "t_short_s": short.seconds,
+            "t_long_s": long.seconds,
+            "first": "long" if long_first else "short",
+        },
+        short,
+        long,
+    )
 
 
 def pairs(
-    adapter: Adapter, prompts: list[list[int]], tokens: tuple[int, int], count: int
-) -> Iterator[tuple[dict[str, Any], Timed]]:
+    adapter: Adapter,
+    prompts: list[list[int]],
+    tokens: tuple[int, int],
+    count: int,
+    cached: list[int] | None = None,
+) -> Iterator[tuple[dict[str, Any], Timed, Timed]]:
     """Measure interleaved pairs, short first, long first, and so on, so that a linear drift cancels."""
     for number in range(count):
-        yield pair(adapter, prompts, tokens, long_first=number % 2 == 1)
+        yield pair(adapter, prompts, tokens, long_first=number % 2 == 1, cached=cached)
 
 
 def token_times(longs: list[Timed], tokens: tuple[int, int]) -> list[float]:
-    """Seconds per token inside each long request, from its stamps: the same tokens, no prefill in it."""
+    """Seconds per token inside each long request, from its stamps: the same tokens, no prefill in it.
+
+    With a batch only steps count in which every sequence decoded: from the short count after the last sequence began
+    to the long count after the first one did.
+    """
     short, long = tokens
-    stamps = [made.generation.token_times_s for made in longs]
-    if any(len(one) != long for one in stamps):
-        return []
-    return [(one[long - 1] - one[short - 1]) / (long - short) for one in stamps]
+    found = []
+    for made in longs:
+        stamps, firsts = made.generation.token_times_s, made.generation.first_steps or (0,)
+        begin, end = max(firsts) + short - 1, min(firsts) + long - 1
+        if len(stamps) != max(firsts) + long or end <= begin:
+            return []
+        found.append((stamps[end] - stamps[begin]) / (end - begin))
+    return found
 
 
 def outputs(longs: list[Timed]) -> tuple[dict[str, Any], list[str]]:

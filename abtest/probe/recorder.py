@@ -14,11 +14,12 @@ import sys
 import types
 from typing import Any, Callable, Sequence
 
+from abtest.probe.lookup import MISSING, find, parse
+
 ABSENT = "absent"
 MOST_ROUTES = 4096
 MOST_FAULTS = 10
 MOST_TEXT = 80
-_MISSING = object()
 _ORIGINALS: dict[
     int, tuple[Any, Any]
 ] = {}  # id of a wrapper -> (wrapper, original); the entry keeps the id valid
@@ -34,8 +35,10 @@ class Recorder:
     """What one process records; a forked child begins with nothing."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
+        self.lookups = tuple(parse(name) for name in names)
+        self.names = tuple(lookup.name for lookup in self.lookups)
         self.on = False
+        self.capturing = False
         self.attached = False
         self.faults: list[str] = []
         self.phase_of: Callable[[], str] | None = None
@@ -67,7 +70,7 @@ class Recorder:
 
         @functools.wraps(function)
         def recorded(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - stands in for any function
-            if not self.on:
+            if not (self.on or self.capturing):
                 return function(*args, **kwargs)
             return self._call(function, args, kwargs)
 
@@ -108,10 +111,13 @@ class Recorder:
     def _take(self, frame: types.FrameType) -> None:
         try:
             local = frame.f_locals
-            values = tuple(plain(local.get(name, _MISSING)) for name in self.names)
+            values = tuple(
+                plain(find(lookup, local, read_device=not self.capturing))
+                for lookup in self.lookups
+            )
             # repr apart: True, 1 and 1.0 are equal keys, and different decisions
             key = (
-                self.phase_of() if self.phase_of else "unknown",
+                self._phase(),
                 tuple((repr(one), one) for one in values),
             )
             if key in self._counts or len(self._counts) < MOST_ROUTES:
@@ -120,6 +126,15 @@ class Recorder:
                 self.fault(f"more than {MOST_ROUTES} distinct routes: record fewer names")
         except Exception as error:  # noqa: BLE001 - a fault of ours must never reach the engine
             self.fault(f"{type(error).__name__}: {error}")
+
+    def _phase(self) -> str:
+        if self.capturing:
+            return "capture"
+        return self.phase_of() if self.phase_of else "unknown"
+
+    def capture(self, *, on: bool) -> None:
+        """Record while a graph is captured, whether recording is switched on or not."""
+        self.capturing = on
 
     def fault(self, text: str) -> None:
         """Remember what went wrong; the trial will fail with it."""
@@ -144,7 +159,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - a local is of any type
     >>> plain(3), plain(float("nan")), plain([1, 2])
     (3, 'nan', '[1, 2]')
     """
-    if value is _MISSING:
+    if value is MISSING:
         return ABSENT
     if value is None or type(value) in (bool, int):
         return value

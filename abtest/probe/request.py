@@ -45,6 +45,7 @@ class Request(NamedTuple):
         out: folder that the findings are written to.
         depth: prompt tokens of each sequence.
         tokens: (n_short, n_long).
+        steady_s: length of an untimed decode after the pairs, seconds; 0 for none.
         hide_env: names of variables whose values must never be written.
         nonce: a file of the caller's that a sandbox can only see if it shares the caller's disk.
     """
@@ -59,9 +60,18 @@ class Request(NamedTuple):
     tokens: tuple[int, int] = (1, 2)
     pairs: int = 0
     routes: Routes | None = None
+    steady_s: float = 0.0
     hide_env: tuple[str, ...] = ()
     nonce: str | None = None
     die_with_stdin: bool = False
+
+    @property
+    def most_tokens(self) -> int:
+        """The most tokens that one generation decodes; engines are started with room for them.
+
+        A steady decode is as long as it can be while its depth still means the same: an eighth of it.
+        """
+        return max(self.tokens[1], self.depth // 8) if self.steady_s else self.tokens[1]
 
 
 def read(path: str) -> Request:
@@ -101,5 +111,6 @@ def _with_trial(asked: Request, body: dict[str, Any]) -> Request:
         batch=int(body["batch"]),
         tokens=(int(short), int(long)),
         pairs=int(body["pairs"]),
+        steady_s=float(body.get("steady_s") or 0.0),
         routes=None if routes is None else Routes(routes["at"], tuple(routes["record"])),
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
+from typing import Any, Sequence
 
 from abtest.probe import hook as hooks
-from abtest.probe import identity, library
+from abtest.probe import identity, library, profiler
+
+step_range = profiler.step_range
+CALLS = ("status", "set_recording", "routes", "facts", "report", "profile_start", "profile_stop")
 
 
 def status(phase_function: str) -> dict[str, Any]:
@@ -46,6 +49,46 @@ def routes() -> dict[str, Any]:
         "attached": recorder is not None and recorder.attached,
         "routes": [] if recorder is None else recorder.routes(),
         "faults": [] if recorder is None else list(recorder.faults),
+    }
+
+
+def watching() -> bool:
+    """Tell whether anybody wants to know the phase of a step: while pairs are timed, nobody does."""
+    hook = hooks.installed()
+    recording = hook is not None and hook.recorder is not None and hook.recorder.on
+    return recording or profiler.running()
+
+
+def answer(name: str, args: Sequence[Any] = ()) -> dict[str, Any]:
+    """Call one of the functions of this module, for programs that relay the probe's calls."""
+    if name not in CALLS:
+        raise ValueError(f"{name!r} is none of {', '.join(CALLS)}")
+    answered: dict[str, Any] = globals()[name](*args)
+    return answered
+
+
+def facts(module: str) -> dict[str, Any]:
+    """Tell what this worker's part of the engine was set up with.
+
+    Args:
+        module: the adapter's module for workers, with a function `facts`.
+    """
+    return {"pid": os.getpid(), "facts": importlib.import_module(module).facts()}
+
+
+def profile_start() -> dict[str, Any]:
+    """Begin to record kernels; `absent` says why that is not possible here."""
+    return {"pid": os.getpid(), "absent": profiler.start()}
+
+
+def profile_stop() -> dict[str, Any]:
+    """Hand over the kernels of the decode steps since `profile_start`."""
+    decode = profiler.stop()
+    return {
+        "pid": os.getpid(),
+        "steps": decode.steps,
+        "kernels": decode.kernels,
+        "uneven": decode.uneven,
     }
 
 

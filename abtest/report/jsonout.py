@@ -9,8 +9,10 @@ from abtest.model.result import (
     Difference,
     Effect,
     Interval,
+    Scatter,
     Summary,
 )
+from abtest.report import controls, gates
 from abtest.report.jsontypes import (
     CellJson,
     DepthJson,
@@ -18,6 +20,7 @@ from abtest.report.jsontypes import (
     EffectJson,
     FlagJson,
     IntervalJson,
+    ScatterJson,
     SummaryJson,
 )
 
@@ -41,6 +44,11 @@ def render(summary: Summary) -> str:
         "order": [list(arms) for arms in summary.order],
         "dropped": dict(summary.dropped),
         "flags": [_flag(flag) for flag in summary.flags],
+        "gates": [gates.as_json(one) for one in summary.gates],
+        "looks": list(summary.looks),
+        "noise_floor": [controls.floor_json(one) for one in summary.noise_floor],
+        "control": [controls.control_json(one) for one in summary.control],
+        "last_controls": [controls.last_json(one) for one in summary.last_controls],
     }
     return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
@@ -62,7 +70,18 @@ def _cell(cell: CellSummary) -> CellJson:
         "leverage": cell.leverage,
         "within_se_pct": cell.within_se_pct,
         "timestamps_tok_s": list(cell.timestamps_tok_s),
+        "scatter": None if cell.scatter is None else _scatter(cell.scatter),
         "flags": [_flag(flag) for flag in cell.flags],
+    }
+
+
+def _scatter(scatter: Scatter) -> ScatterJson:
+    return {
+        "within_pct": scatter.within_pct,
+        "between_pct": scatter.between_pct,
+        "f": scatter.f,
+        "p": scatter.p,
+        "degrees": list(scatter.degrees),
     }
 
 
@@ -108,6 +127,8 @@ def _depth(trend: DepthTrend) -> DepthJson:
         "slope_ls_ms_per_1000": trend.slope_ls_ms_per_1000,
         "slope_ls_se_ms_per_1000": trend.slope_ls_se_ms_per_1000,
         "residuals_ms": list(trend.residuals_ms),
+        "kv_bytes_per_position": trend.kv_bytes_per_position,
+        "ns_per_kib": trend.ns_per_kib,
     }
 
 

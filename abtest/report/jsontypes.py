@@ -24,6 +24,16 @@ class IntervalJson(TypedDict):
     method: str
 
 
+class ScatterJson(TypedDict):
+    """Scatter of single pairs inside a sandbox, and between sandboxes, per cent; `degrees` of their F test."""
+
+    within_pct: float
+    between_pct: float
+    f: float
+    p: float
+    degrees: list[int]
+
+
 class CellJson(TypedDict):
     """One cell; the lists are by counted round, in time order."""
 
@@ -42,6 +52,7 @@ class CellJson(TypedDict):
     leverage: float | None
     within_se_pct: float | None
     timestamps_tok_s: list[float]
+    scatter: ScatterJson | None
     flags: list[FlagJson]
 
 
@@ -84,6 +95,8 @@ class DepthJson(TypedDict):
     slope_ls_ms_per_1000: float
     slope_ls_se_ms_per_1000: float | None
     residuals_ms: list[float]
+    kv_bytes_per_position: int | None
+    ns_per_kib: float | None
 
 
 class DifferenceJson(TypedDict):
@@ -91,6 +104,71 @@ class DifferenceJson(TypedDict):
 
     what: str
     values: dict[str, str]
+
+
+class LookJson(TypedDict):
+    """One look of a gate: limits of the ratio, each wrong with the chance `level`."""
+
+    rounds: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+    level: float
+    note: str
+
+
+class GateJson(TypedDict):
+    """One gate at one cell; the last look is the one that decided, if any did."""
+
+    gate: str
+    arm: str
+    depth: int
+    batch: int
+    ratio: float
+    decision: Literal["met", "not met", "inconclusive", "unproved"]
+    why: str
+    rounds: int
+    looks: list[LookJson]
+
+
+class NoiseFloorJson(TypedDict):
+    """The same file in both arms, at one condition."""
+
+    depth: int
+    batch: int
+    rounds: int
+    ratio: float
+    low: float
+    high: float
+    floor_pct: float
+    differs: bool
+
+
+class ControlJson(TypedDict):
+    """A planted slow-down against what was found, milliseconds per token."""
+
+    depth: int
+    batch: int
+    rounds: int
+    per_call_ms: float
+    calls_per_token: float
+    planted_ms: float
+    baseline_ms: float | None
+    found_ms: float | None
+    low_ms: float | None
+    high_ms: float | None
+    level: float
+    outcome: Literal["found", "missed", "too noisy", "not measured"]
+
+
+class LastControlJson(TypedDict):
+    """The newest run of a kind for the same image and host; `run` is null where there is none."""
+
+    kind: str
+    run: str | None
+    created: str | None
+    noise_floor: list[NoiseFloorJson]
+    control: list[ControlJson]
 
 
 class SummaryJson(TypedDict):
@@ -112,3 +190,8 @@ class SummaryJson(TypedDict):
     order: list[list[str]]
     dropped: dict[str, int]
     flags: list[FlagJson]
+    gates: list[GateJson]
+    looks: list[str]
+    noise_floor: list[NoiseFloorJson]
+    control: list[ControlJson]
+    last_controls: list[LastControlJson]

@@ -37,7 +37,7 @@ def rows(
     yield from shown.facts
     yield from origin.facts
     yield "slot effect, change of a rate per later slot", _slot_effects(summary)
-    yield "caches", _all({one.caches for one in records})
+    yield "caches", _all({one.cache_policy for one in records})
     yield "hardware", _all({one.host for one in records})
     yield "A/A floor", origin.floor or NO_FLOOR
     yield from _environment(records)
@@ -56,10 +56,9 @@ def _environment(records: Sequence[TrialRecord]) -> Iterator[tuple[str, str]]:
     """Give the facts that are asked for; one that is not the same in all trials shows every value."""
     found: dict[str, set[str | None]] = {}
     for record in records:
-        facts = {**record.environment, **(record.telemetry or {})}
-        for name, value in facts.items():
+        for name, value in record.environment.items():
             if not name.startswith("env.") and _ASKED.search(name):
-                found.setdefault(name, set()).add(None if value is None else str(value))
+                found.setdefault(name, set()).add(value)
     if not any("driver" in name for name in found):
         yield "driver", _all(set())
     for name in sorted(found):

@@ -42,6 +42,8 @@ def render(summary: Summary, *, width: int, color: bool) -> str:
         console.print(Text(line))
     if shown.notes:
         console.print(_notes(shown))
+    for line in (*shown.gates, *shown.footer):
+        console.print(Text(line))
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 from abtest.model.flag import Flag
 from abtest.model.result import CellSummary, DepthTrend, Difference, Effect, Summary, Verdict
-from abtest.report import figures, notes
+from abtest.report import controls, figures, gates, notes
 from abtest.report.figures import DASH
 from abtest.report.neutralise import neutral
+
+LONG_RUN = 24  # rounds that a table still lists one by one; JSON lists them all
+ENDS = 6  # rounds shown at either end of a longer run
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class View:
         facts: (name, text) lines above the tables.
         limits: what these rounds cannot claim; empty where there is nothing to say.
         notes: one line per distinct flag: name, where with figures, why, remedy.
+        gates: what was asked, each look, and the answer.
+        footer: looks after which rounds were added, the noise floor, and the last controls.
     """
 
     title: str
@@ -63,6 +68,8 @@ class View:
     depth: tuple[DepthRow, ...]
     limits: tuple[str, ...]
     notes: tuple[str, ...]
+    gates: tuple[str, ...] = ()
+    footer: tuple[str, ...] = ()
 
 
 def view(summary: Summary) -> View:
@@ -71,15 +78,22 @@ def view(summary: Summary) -> View:
         title=neutral(f"{summary.experiment}  {summary.run}"),
         facts=_facts(summary),
         cells=tuple(_cell_row(cell) for cell in summary.cells),
-        effects=tuple(_effect_row(summary, effect) for effect in summary.effects),
+        effects=_effect_rows(summary),
         depth=tuple(_depth_row(trend) for trend in summary.depth),
         limits=notes.limits(summary),
         notes=notes.of_flags(summary),
+        gates=gates.lines(summary.gates),
+        footer=(
+            *(neutral(line) for line in summary.looks),
+            *map(controls.floor_line, summary.noise_floor),
+            *map(controls.control_line, summary.control),
+            *controls.footer(summary.last_controls),
+        ),
     )
 
 
 def _facts(summary: Summary) -> tuple[tuple[str, str], ...]:
-    order = "  ".join("/".join(arms) for arms in summary.order)
+    order = _in_time(tuple("/".join(arms) for arms in summary.order))
     dropped = ", ".join(f"{count} {name}" for name, count in summary.dropped.items())
     proved = f"{summary.identity} (every rank: file hash and loaded code, before and after timing)"
     rows = [
@@ -93,6 +107,14 @@ def _facts(summary: Summary) -> tuple[tuple[str, str], ...]:
         ("flags", _names(summary.flags)),
     ]
     return tuple((name, neutral(text)) for name, text in rows if text)
+
+
+def _in_time(texts: tuple[str, ...]) -> str:
+    """List what happened round by round; of a long run its beginning and its end, and how many lie between."""
+    if len(texts) > LONG_RUN:
+        between = f"({len(texts) - 2 * ENDS} more)"
+        texts = (*texts[:ENDS], between, *texts[-ENDS:])
+    return "  ".join(texts)
 
 
 def _differences(found: tuple[Difference, ...]) -> str:
@@ -115,7 +137,7 @@ def _cell_row(cell: CellSummary) -> CellRow:
     known = cell.spread_pct is not None and cell.gate_pct is not None
     return CellRow(
         cell=neutral(str(cell.cell)),
-        rates="  ".join(figures.rate(rate) for rate in cell.rates_tok_s) or DASH,
+        rates=_in_time(tuple(figures.rate(rate) for rate in cell.rates_tok_s)) or DASH,
         mean=figures.rate(cell.mean_tok_s),
         ms=figures.significant(cell.ms_per_token),
         spread=f"{cell.spread_pct:.1f} % (of {cell.gate_pct:.1f})" if known else DASH,
@@ -124,14 +146,15 @@ def _cell_row(cell: CellSummary) -> CellRow:
     )
 
 
-def _effect_row(summary: Summary, effect: Effect) -> EffectRow:
-    sides = tuple(
-        one
-        for cell in summary.cells
-        if cell.cell.condition == effect.condition
-        and cell.cell.arm in (effect.baseline, effect.candidate)
-        for one in cell.flags
+def _effect_rows(summary: Summary) -> tuple[EffectRow, ...]:
+    flags = {cell.cell: cell.flags for cell in summary.cells}
+    return tuple(
+        _effect_row(summary, effect, flags[effect.old_cell] + flags[effect.new_cell])
+        for effect in summary.effects
     )
+
+
+def _effect_row(summary: Summary, effect: Effect, sides: tuple[Flag, ...]) -> EffectRow:
     old, new = effect.rounds
     return EffectRow(
         condition=str(effect.condition),

@@ -63,7 +63,7 @@ def judge(
     faults = (
         *_identity_faults(experiment.engine.tensor_parallel, swaps, evidence),
         *_path_faults(target_paths, evidence),
-        *_route_faults(experiment, planned.cell.arm, evidence.routes),
+        *_route_faults(experiment, planned.cell.arm, evidence.routes, evidence.kernels),
         *_pair_faults(experiment, evidence.pairs),
         *_prompt_faults(planned.cell.condition.depth, evidence),
     )
@@ -104,16 +104,36 @@ def _entry_faults(entry: RankIdentity, swap: Swap) -> Iterator[str]:
         yield f"code-mismatch: {where}: the loaded code is not what {entry.path} compiles to"
 
 
-def _route_faults(experiment: Experiment, arm: str, routes: Sequence[RouteCount]) -> Iterator[str]:
+def _route_faults(
+    experiment: Experiment,
+    arm: str,
+    routes: Sequence[RouteCount],
+    kernels: Sequence[Mapping[str, Scalar]],
+) -> Iterator[str]:
     if experiment.routes is None:
         return
     expected = experiment.routes.expect.get(arm, {})
     for rank in range(experiment.engine.tensor_parallel):
-        decode = [route for route in routes if route.rank == rank and route.phase == "decode"]
+        decode = _deciding(rank, routes, kernels)
         if not decode:
             yield f"recorder-missing: rank {rank} recorded no decode route at {experiment.routes.at}"
         for route in decode:
             yield from _value_faults(rank, route.values, expected)
+
+
+def _deciding(
+    rank: int, routes: Sequence[RouteCount], kernels: Sequence[Mapping[str, Scalar]]
+) -> list[RouteCount]:
+    """Choose the records that say what a decode step does.
+
+    Where steps replay graphs, the decision was taken when these were captured; that stands for the decode steps only
+    beside a profile of what they really launched.
+    """
+    own = [route for route in routes if route.rank == rank]
+    decode = [route for route in own if route.phase == "decode"]
+    if decode or not any(row["rank"] == rank for row in kernels):
+        return decode
+    return [route for route in own if route.phase == "capture"]
 
 
 def _value_faults(

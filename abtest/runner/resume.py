@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from abtest.errors import LedgerError
 from abtest.model.names import Condition
-from abtest.model.trial import TrialRecord
+from abtest.model.trial import Status, TrialRecord
 
 Block = tuple[int, Condition]
 
@@ -17,7 +17,8 @@ class Progress:
 
     Args:
         whole: blocks in which every arm has one good record.
-        leftover: names of records of blocks that are not whole; a new attempt replaces them.
+        leftover: names of records of blocks that are not whole; a new attempt replaces them. Void ones stay:
+            how many there were is part of the result.
     """
 
     whole: frozenset[Block]
@@ -41,7 +42,11 @@ def progress(records: Sequence[TrialRecord], arms: Sequence[str]) -> Progress:
         if {record.arm for record in members if record.counts} >= set(arms)
     }
     leftover = [
-        record.trial for block, members in found.items() if block not in whole for record in members
+        record.trial
+        for block, members in found.items()
+        if block not in whole
+        for record in members
+        if record.status is not Status.VOID
     ]
     return Progress(frozenset(whole), tuple(leftover))
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from abtest.model.sandbox import ContainerOptions, ImageFacts, SandboxRequest, Swap
@@ -21,6 +21,7 @@ class Setup:
         secrets: values of `env_pass`, handed through and never recorded.
         isolation: what the runtime calls itself.
         images: the image of each arm; one and the same for all, unless arms declare their own.
+        tool: version and commit of abtest itself.
     """
 
     run: str
@@ -31,6 +32,15 @@ class Setup:
     secrets: Mapping[str, str]
     isolation: str
     host: str
+    tool: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Give what every record says of this set-up: the tool, and options of the container that were asked for."""
+        asked = self.experiment.container.model_dump(
+            mode="json", exclude_defaults=True, exclude={"env"}
+        )
+        return {**self.tool, "container.options": json.dumps(asked, sort_keys=True)}
 
     @property
     def image(self) -> ImageFacts:
@@ -52,6 +62,7 @@ class Setup:
                 "pairs",
                 "estimator",
                 "routes",
+                "telemetry",
             }
             | {"container", "caches"},
         )
@@ -101,7 +112,16 @@ def sandbox_request(
         env={**experiment.container.env, **arm.env},
         secrets=setup.secrets,
         options=container_options(experiment),
+        cache=cache_inputs(setup, planned.cell.arm) if experiment.caches != "cold" else None,
     )
+
+
+def cache_inputs(setup: Setup, arm: str) -> str:
+    """Digest what an arm's compiled code depends on: its files, its declared difference, its image with the engine in it."""
+    declared = setup.experiment.arms[arm].model_dump(mode="json", include={"env", "args"})
+    files = [(swap.target, swap.sha256) for swap in setup.swaps[arm]]
+    engine = setup.experiment.engine.model_dump(mode="json")
+    return _digest([arm, files, declared, engine, _image_parts("image", setup.images[arm])])
 
 
 def container_options(experiment: Experiment) -> ContainerOptions:
@@ -133,6 +153,7 @@ def _probe_request(experiment: Experiment, planned: PlannedTrial, trial: str) ->
         "batch": planned.cell.condition.batch,
         "tokens": list(experiment.tokens),
         "pairs": experiment.pairs,
+        "steady_s": experiment.telemetry.steady_s,
         "targets": list(experiment.targets),
         "routes": None if routes is None else {"at": routes.at, "record": list(routes.record)},
         "die_with_stdin": True,

@@ -1,12 +1,17 @@
 """One trial: open a sandbox, watch the probe, judge what it proved, make the record."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 
+from abtest.errors import InfrastructureError
 from abtest.model.sandbox import Collected, Exit
+from abtest.model.telemetry import Telemetry
 from abtest.model.trial import Outputs, PlannedTrial, Status, TrialRecord
-from abtest.ports import Clock, Listener, Runtime, Sandbox
-from abtest.runner.evidence import BadReportError, Evidence, read_report
+from abtest.ports import Clock, Listener, Runtime, Sandbox, TelemetrySource, Watch
+from abtest.runner.evidence import BadReportError, Evidence, environment_sha256, read_report
 from abtest.runner.judge import Judgement, judge, why_no_report
+from abtest.runner.machine import lost_by_log, void_reason
 from abtest.runner.setup import Setup, sandbox_request
 
 POLL_FIRST_S = 0.02
@@ -24,15 +29,47 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What a trial needs from outside."""
+    """What a trial needs from outside.
+
+    Args:
+        telemetry: what watches the machine; None where there is no machine, as in a simulation.
+    """
 
     runtime: Runtime
     clock: Clock
     listener: Listener
+    telemetry: TelemetrySource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the run knows when a trial starts.
+
+    Args:
+        idle_s: gap since the trial before; None for the first one.
+        link_width: the widest link seen so far.
+    """
+
+    idle_s: float | None = None
+    link_width: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """What the machine said of one trial."""
+
+    telemetry: Telemetry | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_trial(
-    setup: Setup, planned: PlannedTrial, trial: str, out_dir: str, ports: Ports
+    setup: Setup,
+    planned: PlannedTrial,
+    trial: str,
+    out_dir: str,
+    ports: Ports,
+    *,
+    before: Before = Before(),
 ) -> Finished:
     """Run one trial in a fresh sandbox; the sandbox is gone when this returns or raises.
 
@@ -43,17 +80,22 @@ def run_trial(
     clock = ports.clock
     started_at, start_s = clock.utc(), clock.monotonic_s()
     request = sandbox_request(setup, planned, trial, out_dir)
-    with ports.runtime.open(request) as sandbox:
+    facts = {} if ports.telemetry is None else ports.telemetry.facts()
+    watching = nullcontext() if ports.telemetry is None else ports.telemetry.watch()
+    with watching as watch, ports.runtime.open(request) as sandbox:
         sandbox.start()
         ended = _watch(setup, planned, sandbox, ports)
         collected = sandbox.collect()
     whole_s = clock.monotonic_s() - start_s
     evidence, judgement = _judged(setup, planned, ended, collected)
+    watched = _watched(watch, evidence, collected, out_dir, before)
+    judgement = _with_machine(setup, judgement, watched.telemetry, collected, before)
+    environment = _environment(setup, evidence, facts)
     phases_s = {**evidence.phases_s}
     phases_s["sandbox"] = max(0.0, whole_s - sum(phases_s.values()))
     record = replace(
         blank_record(setup, planned, trial, started_at, judgement),
-        flags=(*evidence.flags, *collected.flags),
+        flags=(*evidence.flags, *collected.flags, *_cache_flags(planned, collected)),
         phases_s={name: round(value, 6) for name, value in phases_s.items()},
         pairs=evidence.pairs,
         warmup=evidence.warmup,
@@ -62,13 +104,66 @@ def run_trial(
         prompt_sha256=None if evidence.prompt is None else evidence.prompt[0],
         identity=evidence.identity,
         routes=evidence.routes,
+        kernels=evidence.kernels,
+        engine_log=evidence.engine_log,
         container=collected.container,
-        environment=evidence.environment,
-        environment_sha256=evidence.environment_sha256,
-        caches=setup.experiment.caches,
-        files=collected.files,
+        environment=environment,
+        environment_sha256=environment_sha256(environment),
+        telemetry=watched.telemetry,
+        caches={"policy": setup.experiment.caches, **collected.caches},
+        files={**collected.files, **watched.files},
     )
     return Finished(record, evidence.output_ids)
+
+
+def _cache_flags(planned: PlannedTrial, collected: Collected) -> tuple[str, ...]:
+    """Find a counted trial whose kept cache nobody had filled before it."""
+    cold = collected.caches.get("before") == "empty" and not planned.discarded
+    return ("cache-cold",) if cold else ()
+
+
+def _watched(
+    watch: Watch | None, evidence: Evidence, collected: Collected, out_dir: str, before: Before
+) -> _Watched:
+    """Read what was sampled; a sidecar that cannot be written fails the trial like any full disk."""
+    if watch is None:
+        return _Watched()
+    container = None if collected.container is None else collected.container.id
+    try:
+        telemetry, files = watch.report(evidence.windows, out_dir, container)
+    except OSError as error:
+        raise InfrastructureError(
+            f"the samples of the machine cannot be written to {out_dir}: {error}",
+            remedy="Look at the disk's free space, then use --resume.",
+        ) from error
+    idle_s = None if before.idle_s is None else round(before.idle_s, 3)
+    return _Watched(replace(telemetry, idle_s=idle_s), files)
+
+
+def _with_machine(
+    setup: Setup,
+    judgement: Judgement,
+    seen: Telemetry | None,
+    collected: Collected,
+    before: Before,
+) -> Judgement:
+    """Void what the machine spoiled; a wrong set-up stays invalid, whatever the machine did."""
+    rules = setup.experiment.telemetry.void
+    if judgement.status is Status.FAILED and "gpu-lost" in rules:
+        lost = lost_by_log(f"{judgement.reason}\n{collected.log_tail}")
+        return judgement if lost is None else Judgement(Status.VOID, lost)
+    if judgement.status is not Status.OK or seen is None:
+        return judgement
+    reason = void_reason(seen, rules, before.link_width)
+    return judgement if reason is None else Judgement(Status.VOID, reason)
+
+
+def _environment(setup: Setup, evidence: Evidence, machine: Mapping[str, str]) -> dict[str, str]:
+    """Put together what the sandbox, the machine and the set-up say; empty where the sandbox said nothing."""
+    if not evidence.environment:
+        return {}
+    named = {f"machine.{name}": value for name, value in machine.items()}
+    return {**evidence.environment, **named, **setup.facts}
 
 
 def blank_record(

@@ -21,7 +21,7 @@ from abtest.model.sandbox import (
     SandboxRequest,
     SandboxState,
 )
-from abtest.runtimes import facts, mirror, probe_site, staged
+from abtest.runtimes import caches, facts, mirror, probe_site, staged
 from abtest.runtimes.outbox import Outbox, survey_answer
 
 SURVEY_S = 120
@@ -40,6 +40,9 @@ class ProcessRuntime:
         """Stage the probe below `work_dir`, a private folder of this run."""
         self._work_dir = work_dir.resolve()
         self._site = probe_site.stage(self._work_dir)
+        self._caches = (
+            self._work_dir.parent / "caches"
+        )  # the work folder goes when the run ends, these stay
 
     def __enter__(self) -> Self:
         return self
@@ -86,10 +89,13 @@ class ProcessRuntime:
     @contextmanager
     def open(self, request: SandboxRequest) -> Iterator["ProcessSandbox"]:
         staged.check(request.swaps)
-        folder = _fresh(self._work_dir / request.trial)
+        kept = caches.keep(self._caches, request.cache)
+        # compilers put the paths of sources into their keys: with a kept cache these must not change
+        folder = _fresh(self._work_dir / (request.trial if kept is None else f"kept-{kept.key}"))
         try:
             package = mirror.make(folder / "mirror", request.swaps)
-            sandbox = ProcessSandbox(request, folder, [self._site, package, *request.pythonpath])
+            path: list[str | Path] = [self._site, package, *request.pythonpath]
+            sandbox = ProcessSandbox(request, folder, path, kept)
             try:
                 yield sandbox
             finally:
@@ -101,8 +107,15 @@ class ProcessRuntime:
 class ProcessSandbox:
     """One process group in a folder of its own."""
 
-    def __init__(self, request: SandboxRequest, folder: Path, pythonpath: list[str | Path]) -> None:
+    def __init__(
+        self,
+        request: SandboxRequest,
+        folder: Path,
+        pythonpath: list[str | Path],
+        kept: caches.Kept | None,
+    ) -> None:
         self._request = request
+        self._kept = kept
         self._folder = folder
         self._pythonpath = pythonpath
         self._outbox = Outbox(Path(request.out_dir))
@@ -112,7 +125,7 @@ class ProcessSandbox:
         body = {**self._request.probe, "out": self._request.out_dir}
         path = _write_request(self._folder / "request.json", body)
         environment = {
-            **_environment(path, self._folder, self._pythonpath),
+            **_environment(path, self._folder, self._pythonpath, self._kept),
             **self._request.env,
             **self._request.secrets,
         }
@@ -149,7 +162,14 @@ class ProcessSandbox:
         paths = {
             swap.target: str(self._folder / "mirror" / swap.target) for swap in self._request.swaps
         }
-        return Collected(self._outbox.report("trial.json"), log, None, paths, self._outbox.files())
+        return Collected(
+            self._outbox.report("trial.json"),
+            log,
+            None,
+            paths,
+            self._outbox.files(),
+            caches={} if self._kept is None else self._kept.facts(),
+        )
 
     def end(self) -> None:
         """Kill the whole process group and wait for its leader; may be called at any point."""
@@ -174,9 +194,12 @@ def _write_request(path: Path, body: Mapping[str, Any]) -> Path:
     return path
 
 
-def _environment(request: Path, folder: Path, pythonpath: list[str | Path]) -> dict[str, str]:
+def _environment(
+    request: Path, folder: Path, pythonpath: list[str | Path], kept: caches.Kept | None = None
+) -> dict[str, str]:
     """Build a sandbox's whole environment: nothing of the caller's comes in."""
-    home, tmp = folder / "home", folder / "tmp"
+    warm = folder if kept is None else kept.folder
+    home, tmp = warm / "home", warm / "tmp"
     for new in (home, tmp):
         new.mkdir(exist_ok=True)
     return {

@@ -54,6 +54,7 @@ class Truth:
         container_jitter: relative standard deviation of the decode cost between containers.
         drift_per_trial: relative slow-down of decode that each trial adds to the next.
         fail: trial names that end without a report, by exit code.
+        last_words: what the log of a failed trial ends with, by trial name.
         foreign_code: trial names that run another file than the arm's.
     """
 
@@ -64,6 +65,7 @@ class Truth:
     container_jitter: float = 0.005
     drift_per_trial: float = 0.0
     fail: Mapping[str, int] = field(default_factory=dict)
+    last_words: Mapping[str, str] = field(default_factory=dict)
     foreign_code: frozenset[str] = frozenset()
 
 
@@ -130,6 +132,9 @@ class SimulatedRuntime:
     def exit_of(self, trial: str) -> Exit:
         return Exit(self._truth.fail.get(trial, 0))
 
+    def last_words_of(self, trial: str) -> str:
+        return self._truth.last_words.get(trial, "simulated")
+
     def _chance(self, request: SandboxRequest) -> random.Random:
         """Draw by the planned trial, not by the order of calls: a second attempt, or a run that was interrupted, draws the same."""
         planned = re.sub(rf"(-{re.escape(request.arm)})\.\d+$", r"\1", request.trial)
@@ -186,7 +191,8 @@ class SimulatedSandbox:
 
     def collect(self) -> Collected:
         failed = self._runtime.exit_of(self._request.trial).code != 0
-        return Collected(None if failed else self._runtime.report(self._request), "simulated", None)
+        words = self._runtime.last_words_of(self._request.trial)
+        return Collected(None if failed else self._runtime.report(self._request), words, None)
 
 
 def _target(target: str, pythonpath: tuple[str, ...]) -> TargetFacts:

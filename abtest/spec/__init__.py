@@ -2,8 +2,9 @@
 
 from abtest.spec.arms import Arm, Git, Image, Source
 from abtest.spec.checks import resolve
-from abtest.spec.document import Engine, Experiment, Limits, Routes
+from abtest.spec.document import Engine, Experiment, Limits
 from abtest.spec.load import load, parse, restrict
+from abtest.spec.routes import Routes
 
 __all__ = [
     "Arm",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from abtest.spec.arms import Image, Source
 from abtest.spec.document import Experiment
+from abtest.spec.engines import check_engine
 from abtest.spec.marks import KeyPath, Marks
 
 
@@ -15,6 +16,7 @@ def check(experiment: Experiment, marks: Marks, folder: Path) -> None:
     """
     _check_names(experiment, marks)
     _check_rounds(experiment, marks)
+    check_engine(experiment, marks)
     _check_files(experiment, marks, folder)
     _check_images(experiment, marks, folder)
     _check_equal(experiment, marks, folder)
@@ -33,8 +35,8 @@ def _check_names(experiment: Experiment, marks: Marks) -> None:
                 ("routes", "expect", arm), "is not an arm", remedy=f"The arms are: {names}."
             )
         for key in values:
-            if key not in experiment.routes.record:
-                recorded = ", ".join(experiment.routes.record)
+            if key not in experiment.routes.names:
+                recorded = ", ".join(experiment.routes.names)
                 raise marks.error(
                     ("routes", "expect", arm, key),
                     "is not recorded",
@@ -108,6 +110,27 @@ def _check_folder(marks: Marks, key: KeyPath, folder: Path, name: str) -> Path:
             key, f"{name!r} is not a folder here", remedy="Name a folder below this file's own."
         )
     return found
+
+
+def with_absolute_volumes(experiment: Experiment, marks: Marks, folder: Path) -> Experiment:
+    """Turn relative sources of volumes into absolute ones, below the experiment's folder.
+
+    Raises:
+        SpecError: one leaves the folder.
+    """
+    volumes = []
+    for index, text in enumerate(experiment.container.volumes):
+        source, colon, rest = text.partition(":")
+        found = resolve(folder, source) if source else None
+        if found is None:
+            raise marks.error(
+                ("container", "volumes", index),
+                f"{source!r} leaves the experiment's folder",
+                remedy="Put it there, or give an absolute path.",
+            )
+        volumes.append(f"{found}{colon}{rest}")
+    container = experiment.container.model_copy(update={"volumes": tuple(volumes)})
+    return experiment.model_copy(update={"container": container})
 
 
 def _check_file(marks: Marks, key: KeyPath, folder: Path, name: str) -> None:

@@ -15,7 +15,6 @@ from abtest.spec.fields import (
     Int,
     Name,
     Number,
-    RouteValues,
     Section,
     Size,
     Target,
@@ -24,6 +23,8 @@ from abtest.spec.fields import (
     distinct,
     problem,
 )
+from abtest.spec.routes import Routes
+from abtest.spec.telemetry import Watching
 
 MAX_DEPTH_TOKENS = 10_000_000
 
@@ -31,24 +32,13 @@ MAX_DEPTH_TOKENS = 10_000_000
 class Engine(Section):
     """What is driven inside the sandbox."""
 
-    kind: Literal["reference"]
+    kind: Literal["reference", "vllm", "command"]
     tensor_parallel: Annotated[Int, Field(ge=1, le=64)] = 1
     python: Text | None = Field(None, description="interpreter inside the image; null = found")
     pythonpath: tuple[Text, ...] = Field(
         (), description="folders the engine is imported from, below this file's folder"
     )
     args: Arguments = Field(default_factory=dict, description="handed to the engine as they are")
-
-
-class Routes(Section):
-    """The dispatch decision that is recorded inside each worker."""
-
-    at: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=500)]
-    record: Annotated[
-        tuple[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")], ...],
-        AfterValidator(distinct),
-    ] = Field(min_length=1)
-    expect: Annotated[Mapping[Name, RouteValues], *FREEZE] = Field(default_factory=dict)
 
 
 class Container(Section):
@@ -107,8 +97,12 @@ class Experiment(Section):
     allow_unbalanced: Flagged = False
     routes: Routes | None = None
     container: Container = Field(default_factory=Container)
-    caches: Literal["cold"] = "cold"
+    caches: Literal["cold", "warm-per-arm"] = Field(
+        "cold",
+        description="a fresh home and temporary folder per trial, or one kept for each arm",
+    )
     limits: Limits = Field(default_factory=Limits)
+    telemetry: Watching = Field(default_factory=Watching)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from abtest.errors import SpecError, UsageError
-from abtest.spec.checks import check
+from abtest.spec.checks import check, with_absolute_volumes
 from abtest.spec.document import Experiment
 from abtest.spec.marks import KeyPath, Marks, read
 
@@ -49,7 +49,7 @@ def parse(text: str, *, file: str, folder: Path) -> Experiment:
     except ValidationError as error:
         raise _first([_translate(details, marks) for details in error.errors()]) from error
     check(experiment, marks, folder)
-    return experiment
+    return with_absolute_volumes(experiment, marks, folder)
 
 
 def restrict(
@@ -77,16 +77,25 @@ def restrict(
             )
         change["depths"] = tuple(depths)
     if rounds is not None:
-        if rounds < 1 or (rounds % 2 and not experiment.allow_unbalanced):
-            msg = f"--rounds {rounds}: rounds must be even, so that a linear drift cancels"
-            raise UsageError(
-                msg,
-                remedy="Give an even number, or set `allow_unbalanced: true` in the experiment.",
-            )
-        change["rounds"] = rounds
+        change["rounds"] = balanced(experiment, rounds)
     if runtime is not None:
         change["runtime"] = runtime
     return experiment.model_copy(update=change)
+
+
+def balanced(experiment: Experiment, rounds: int) -> int:
+    """Give `--rounds` back if the order of the arms stays balanced over them, or need not be.
+
+    Raises:
+        UsageError: they are odd, or fewer than one.
+    """
+    if rounds < 1 or (rounds % 2 and not experiment.allow_unbalanced):
+        msg = f"--rounds {rounds}: rounds must be even, so that a linear drift cancels"
+        raise UsageError(
+            msg,
+            remedy="Give an even number, or set `allow_unbalanced: true` in the experiment.",
+        )
+    return rounds
 
 
 def _choose_arms(experiment: Experiment, arms: Sequence[str]) -> dict[str, Any]:

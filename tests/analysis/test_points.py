@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from abtest.analysis.points import points
+from abtest.model.telemetry import Telemetry
 from abtest.model.trial import Pair, Status
 from tests.report.test_html import ARMS, record, records, summary
 
@@ -41,7 +42,7 @@ def test_what_does_not_count_is_no_point() -> None:
     ],
 )
 def test_c28_only_readings_of_the_decode_are_taken(
-    phases: Mapping[str, object], clock: float | None
+    phases: Mapping[str, Mapping[str, float | None]], clock: float | None
 ) -> None:
-    (one,) = points([record("fast", 1, 512, telemetry={"phases": phases})], ARMS)
+    (one,) = points([record("fast", 1, 512, telemetry=Telemetry(0.2, 9, "stamped", phases))], ARMS)
     assert one.clock_mhz == clock

@@ -379,3 +379,22 @@ def test_an_interval_that_touches_one_or_leaves_the_margin_says_nothing() -> Non
     assert verdict(Interval(1.0, 1.3, 0.95, "any"), set(), 8) is Verdict.INCONCLUSIVE
     assert verdict(Interval(0.98, 1.005, 0.95, "any"), set(), 8) is Verdict.INCONCLUSIVE
     assert verdict(None, set(), 8) is Verdict.INCONCLUSIVE
+
+
+def test_the_scatter_inside_a_sandbox_is_told_from_that_between_them(
+    make_trial: Callable[..., TrialRecord], summarise: Callable[..., Summary]
+) -> None:
+    """Three sandboxes with three pairs each; the figures are those of a worked example."""
+    groups = ((1.20, 1.22, 1.21), (1.30, 1.33, 1.31), (1.19, 1.21, 1.20))
+    records = [
+        make_trial(arm, number, slot, 1.0, pairs=tuple(Pair(0.5, 0.5 + d, "short") for d in group))
+        for number, group in enumerate(groups, start=1)
+        for slot, arm in enumerate(("stock", "fast"), start=1)
+    ]
+    scatter = summarise(records).cells[0].scatter
+    assert scatter is not None
+    assert scatter.f == pytest.approx(81.769, abs=1e-3)
+    assert scatter.degrees == (2, 6)
+    assert scatter.p < 0.001
+    assert scatter.between_pct == pytest.approx(100 * 0.062361 / 1.241111, rel=1e-4)
+    assert scatter.within_pct == pytest.approx(100 * 0.012019 / 1.241111, rel=1e-4)

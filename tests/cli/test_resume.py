@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from abtest.cli import choice
 from abtest.cli.main import main
 from abtest.ledger import store
 
@@ -175,15 +176,13 @@ def test_an_experiment_that_is_edited_while_it_is_read_is_refused(
     runs: Runs, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     """Else the copy beside the ledger would not be what was run."""
-    from abtest.cli import run
-
-    real = run.chosen
+    real = choice.chosen
 
     def chosen(*args: object, **more: object) -> object:
         found = real(*args, **more)  # type: ignore[arg-type]  # handed on
         runs.edit("rounds: 4", "rounds: 6")
         return found
 
-    monkeypatch.setattr(run, "chosen", chosen)
+    monkeypatch.setattr("abtest.cli.run.chosen", chosen)
     assert runs.start() == 2
     assert "was edited while it was read" in capsys.readouterr().err

@@ -20,7 +20,9 @@ DOCUMENTS = sorted(
     ]
 )
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
-LINE = re.compile(r"^\s*(?:\$ )?(?:\.venv/bin/)?((?:abtest|make) [^#>\n]+)", re.MULTILINE)
+LINE = re.compile(
+    r"^\s*(?:\$ )?(?:\.venv/bin/)?((?:abtest|make) (?:'[^'\n]*'|[^#>\n'])+)", re.MULTILINE
+)
 OPTIONAL = re.compile(r"\[[^\]]*\]")
 PLACEHOLDER = re.compile(r"[A-Z]{2,}|\.\.|[<{]")
 # These need nothing but a finished run; the others are only parsed here and have tests of their own.

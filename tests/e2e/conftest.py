@@ -33,6 +33,7 @@ routes:
   record: [head_size, use_splitkv, no_such_name]
   expect: {stock: {use_splitkv: false}, splitkv: {use_splitkv: true, no_such_name: absent}}
 limits: {start_s: 30, trial_s: 60, retries: 0}
+telemetry: {void: []}
 """
 
 

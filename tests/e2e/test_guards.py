@@ -204,7 +204,12 @@ def test_the_sound_lab_is_sound(lab: Any, capsys: pytest.CaptureFixture[str]) ->
         assert {route["values"]["no_such_name"] for route in trial["routes"]} == {"absent"}
         assert {route["phase"] for route in trial["routes"]} == {"decode"}
         assert len(trial["token_s_per_token"]) == 2
-        assert set(trial["files"]) == {"trial.json", "progress.jsonl", "engine.log"}
+        assert set(trial["files"]) == {
+            *("trial.json", "progress.jsonl", "engine.log", "telemetry.csv")
+        }
+        assert trial["telemetry"]["split"] == "stamped"
+        assert trial["telemetry"]["samples"] > 0
+        assert {"machine.cpu", "abtest.version", "container.options"} <= set(trial["environment"])
     assert len({trial["outputs"]["sha256"] for trial in trials}) == 1
     assert len({trial["prompt_sha256"] for trial in trials}) == 1
 

@@ -16,6 +16,7 @@ import abtest
 from abtest import probe as probe_package
 
 HERE = Path(__file__).parent
+collect_ignore = ["fake_vllm"]  # a package that is only imported as `vllm`
 TARGET = "refengine/ops/paged_attention.py"
 
 

@@ -102,6 +102,6 @@ def test_the_order_of_keys_in_the_ledger_changes_nothing(
         return {key: shuffled(value[key]) for key in keys}
 
     lines = [json.dumps(shuffled(json.loads(codec.encode(one)))) for one in found]
-    read = [codec.trial_record(codec.decode(line)) for line in lines]
+    read = [codec.decode(line) for line in lines]
     assert read == found
-    assert summary(read) == summary(found)
+    assert summary([one for one in read if isinstance(one, TrialRecord)]) == summary(found)

@@ -11,6 +11,7 @@ from abtest.analysis.points import points
 from abtest.analysis.summary import summarize
 from abtest.cli.main import main
 from abtest.model.result import Summary
+from abtest.model.telemetry import Telemetry
 from abtest.model.trial import Pair, RouteCount, Status, TrialRecord
 from abtest.report import html
 from abtest.report.html import Provenance
@@ -31,7 +32,7 @@ def record(arm: str, number: int, depth: int, **change: object) -> TrialRecord:
         "discarded": False, "status": Status.OK, "started_at": "", "isolation": "imported", "tokens": (8, 64),
         "pairs": (pair, replace(pair, first="long")), "token_s_per_token": (tau_s,),
         "routes": (RouteCount(0, "decode", {"fast": arm == "fast"}, 3),),
-        "telemetry": {"phases": {"decode": {"sm_mhz": 1755.0, "power_w": 512.5}}},
+        "telemetry": Telemetry(0.2, 9, "stamped", {"decode": {"sm_mhz": 1755.0, "power_w": 512.5}}),
     }  # fmt: skip
     return TrialRecord(**{**values, **change})  # type: ignore[arg-type]  # the fields vary
 

@@ -89,8 +89,9 @@ def test_a_simulated_run_claims_nothing() -> None:
 
 def test_the_folds_hold_what_a_reviewer_asks_for() -> None:
     text = comment([*simulated.records(), simulated.record("fast", 1, 2, status=Status.VOID, reason="hot")])  # fmt: skip
-    assert rendered(text).count("<details>") == rendered(text).count("</details>") == 1
+    assert rendered(text).count("<details>") == rendered(text).count("</details>") == 2
     assert "void: hot" in text
+    assert "void-trials" in text
     assert "stock@512 round 1: S 1.0000 L 2.1211" in text
     assert "`abtest run" not in text
     assert "\nabtest run 'x y'\n" in text
@@ -120,7 +121,7 @@ def test_the_chart_holds_numbers_only() -> None:
 
 def test_foreign_text_changes_no_structure_anywhere() -> None:
     found = simulated.records(
-        reason=HOSTILE, host=HOSTILE, caches=HOSTILE, started_at=HOSTILE,
+        reason=HOSTILE, host=HOSTILE, caches={"policy": HOSTILE}, started_at=HOSTILE,
         environment={"engine.tensor_parallel": "2", f"version {HOSTILE}": HOSTILE},
         routes=(RouteCount(0, HOSTILE, {HOSTILE: HOSTILE}, 1),),
         kernels=({"name": HOSTILE, "ms_per_step": 1.0},),

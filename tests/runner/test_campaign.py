@@ -81,6 +81,15 @@ def test_the_time_budget_ends_a_run_between_blocks(make_world: MakeWorld) -> Non
     assert len(world.sink.records) == 4  # two warm-ups and one whole block of 3 s trials
 
 
+def test_rounds_that_are_added_later_share_the_time_budget(make_world: MakeWorld) -> None:
+    world = make_world(Truth(), total_s=10)
+    world.clock.sleep(60)
+    ports, sink = world.ports, world.sink
+    assert not run_campaign(world.setup, world.plan, sink, ports, started_s=0.0)
+    assert sink.records == []
+    assert run_campaign(world.setup, world.plan, sink, ports, started_s=55.0)
+
+
 def test_resume_runs_what_is_not_whole_and_only_that(make_world: MakeWorld) -> None:
     world = make_world(Truth())
     run_campaign(world.setup, world.plan, world.sink, world.ports)

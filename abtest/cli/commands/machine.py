@@ -1,5 +1,6 @@
 """Commands about this machine and the tool itself."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,25 +11,32 @@ from abtest.cli.app import (
     Root,
     RuntimeName,
     SchemaName,
+    Strict,
     app,
     need_linux,
     visible,
 )
-from abtest.errors import InfrastructureError
 
 
 @app.command()
-def doctor(results: Root = RESULTS) -> None:
-    """Tell what this machine lacks."""
+def doctor(
+    experiment: Annotated[
+        Path | None, typer.Argument(help="Also check what this experiment needs.")
+    ] = None,
+    strict: Strict = False,
+    results: Root = RESULTS,
+) -> None:
+    """Tell what this machine lacks, for an experiment if one is named."""
     from abtest.cli.doctor import checks, render
+    from abtest.cli.fitness import of_experiment
+    from abtest.cli.preflight import refuse
 
     found = checks(results)
-    print(render(found), end="")
-    bad = [check.name for check in found if check.level == "fail"]
-    if bad:
-        raise InfrastructureError(
-            f"not fit to run: {', '.join(bad)}", remedy="Follow the remedies above."
-        )
+    if experiment is not None:
+        need_linux()
+        found += of_experiment(experiment, results)
+    print(visible(render(found)), end="")
+    refuse(found, strict=strict)
 
 
 @app.command("show-arm")

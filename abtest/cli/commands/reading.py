@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from abtest.cli.app import RESULTS, FormatName, ResultsName, Root, app, show
+from abtest.cli.app import (
+    LAST_LOOK,
+    RESULTS,
+    FormatName,
+    GateRounds,
+    GateTexts,
+    ResultsName,
+    Root,
+    app,
+    gates_of,
+    show,
+)
 from abtest.errors import UsageError
 
 
@@ -16,12 +27,15 @@ def summary(
         FormatName, typer.Option("--format", help="How to write it.")
     ] = FormatName.TABLE,
     rounds: Annotated[str | None, typer.Option(help="Only these rounds, such as 1-2.")] = None,
+    gate: GateTexts = None,
+    gate_rounds: GateRounds = LAST_LOOK,
     results: Root = RESULTS,
 ) -> None:
     """Print the table again, from the ledger."""
     from abtest.cli import results as folders
 
-    show(folders.find(run_name, results), form, rounds)
+    gates = gates_of(gate, gate_rounds)
+    show(folders.find(run_name, results), form, rounds, gates)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from abtest.probe.errors import failed
 
@@ -19,10 +19,16 @@ if TYPE_CHECKING:
             version: the engine's own.
             phase_function: "module:function", called in workers: the phase of the running step
                 ("prefill", "decode", ...).
+            prefix_cache: the experiment wants one, so that every timed prompt must come from it alike.
+            profiles: whether the workers can record the kernels of decode steps.
+            flags: findings about the engine's set-up, such as `dummy-weights`; complete once it has started.
         """
 
         version: str
         phase_function: str
+        prefix_cache: bool
+        profiles: bool
+        flags: list[str]
 
         def __init__(self, request: Request) -> None: ...
 
@@ -46,6 +52,15 @@ if TYPE_CHECKING:
         def worker_pids(self) -> list[int]:
             """List the workers' process ids in rank order."""
 
+        def facts(self) -> dict[str, str]:
+            """Tell what the engine made of its arguments, flat; it must be equal between arms but for what they declare."""
+
+        def condition_facts(self) -> dict[str, str]:
+            """Tell what follows from the depth or the batch, and so differs between conditions by nature."""
+
+        def requested(self) -> dict[str, str]:
+            """Tell what was asked of the engine that it may silently refuse: keys as in the log evidence."""
+
         def close(self) -> None:
             """Stop the engine; does nothing if it never started."""
 
@@ -56,14 +71,22 @@ class Generation(NamedTuple):
     Args:
         token_ids: produced ids, per sequence.
         prompt_tokens: length of the prompt, per sequence.
-        token_times_s: `time.perf_counter` stamp of each step; empty where the engine has none.
+        token_times_s: `time.perf_counter` stamp of each step that produced a token; empty where the engine has none,
+            or where a step gave a sequence more than one token.
         cached_tokens: prompt tokens that came from a prefix cache, per sequence.
+        first_steps: the step (index of its stamp) that gave each sequence its first token; empty means that all
+            sequences began in the first one.
+        steps: how many steps produced tokens; 0 where that is not known.
+        seconds: the whole time as the engine took it, where it is driven over a pipe; None to take the probe's.
     """
 
     token_ids: list[list[int]]
     prompt_tokens: list[int]
     token_times_s: list[float]
     cached_tokens: list[int]
+    first_steps: Sequence[int] = ()
+    steps: int = 0
+    seconds: float | None = None
 
 
 def load(request: Request) -> Adapter:

@@ -22,8 +22,11 @@ class Adapter:
     """Drives `refengine.Engine`; it has no prefix cache, and ignores EOS unless told otherwise."""
 
     phase_function = "abtest.probe.engines.reference:current_phase"
+    prefix_cache = False
+    profiles = False
 
     def __init__(self, request: Request) -> None:
+        self.flags: list[str] = []
         self._package: Any = importlib.import_module("refengine")
         self.version = str(getattr(self._package, "__version__", "unknown"))
         self._request = request
@@ -33,7 +36,7 @@ class Adapter:
         asked = self._request
         own = {
             "tensor_parallel": asked.engine.tensor_parallel,
-            "max_context": asked.depth + asked.tokens[1],
+            "max_context": asked.depth + asked.most_tokens,
             "max_batch": asked.batch,
         }
         self._engine = self._package.Engine(
@@ -65,6 +68,15 @@ class Adapter:
 
     def worker_pids(self) -> list[int]:
         return list(self._engine.worker_pids())
+
+    def facts(self) -> dict[str, str]:
+        return {}
+
+    def condition_facts(self) -> dict[str, str]:
+        return {}
+
+    def requested(self) -> dict[str, str]:
+        return {}
 
     def close(self) -> None:
         if self._engine is not None:

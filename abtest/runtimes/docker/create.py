@@ -3,11 +3,13 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from abtest.model.sandbox import ContainerOptions, Swap
+from abtest.runtimes import caches
 from abtest.runtimes.docker.volumes import Bind
 
 OUT = "/abtest/out"
@@ -52,6 +54,14 @@ class Plan:
     moved: bool = False
 
 
+def kept_binds(folder: Path) -> tuple[Bind, ...]:
+    """Mount an arm's kept home and temporary folder, where a container otherwise has fresh ones in memory."""
+    return (
+        Bind(str(folder / caches.HOME), HOME, read_only=False),
+        Bind(str(folder / caches.TMP), "/tmp", read_only=False),
+    )
+
+
 def name_of(run: str, trial: str) -> str:
     """Name the container of a trial; names are unique as long as runs and trials are."""
     return f"abtest-{run}-{trial}"[:NAME_LENGTH]
@@ -85,7 +95,10 @@ def arguments(plan: Plan) -> dict[str, Any]:
             Mount(bind.target, bind.source, type="bind", read_only=bind.read_only)
             for bind in plan.binds
         ],
-        "tmpfs": dict.fromkeys(TMPFS, "rw,exec,nosuid,nodev,mode=1777"),
+        "tmpfs": dict.fromkeys(
+            (place for place in TMPFS if place not in {bind.target for bind in plan.binds}),
+            "rw,exec,nosuid,nodev,mode=1777",
+        ),
         "read_only": not plan.writable,
         "network_mode": options.network,
         "ipc_mode": options.ipc,

@@ -22,10 +22,10 @@ from abtest.model.sandbox import (
     ImageRequest,
     SandboxRequest,
 )
-from abtest.runtimes import facts, probe_site, staged
+from abtest.runtimes import caches, facts, probe_site, staged
 from abtest.runtimes.docker import devices, host_image, leftovers
 from abtest.runtimes.docker.copy_in import Original
-from abtest.runtimes.docker.create import NONCE, OUT, REQUEST, SITE, Plan, arguments
+from abtest.runtimes.docker.create import NONCE, OUT, REQUEST, SITE, Plan, arguments, kept_binds
 from abtest.runtimes.docker.engine import connect
 from abtest.runtimes.docker.image import Resolved, find_python, has_moved, resolve
 from abtest.runtimes.docker.janitor import Janitor
@@ -97,9 +97,11 @@ class DockerRuntime:
         folder = self._work_dir / request.trial
         folder.mkdir()
         try:
-            sandbox = DockerSandbox(
-                self._engine, self._plan(request, folder), request, self._originals
-            )
+            kept = caches.keep(self._run_folder / "caches", request.cache)
+            plan = self._plan(request, folder)
+            if kept is not None:
+                plan = replace(plan, binds=(*plan.binds, *kept_binds(kept.folder)))
+            sandbox = DockerSandbox(self._engine, plan, request, self._originals, kept)
             try:
                 yield sandbox
             finally:
@@ -231,8 +233,8 @@ class DockerRuntime:
             "die_with_stdin": True,
         }
         python = request.python or sys.executable
-        empty = ImageFacts(request.kind, self._host_id, None, python, (), {})
-        options = ContainerOptions(user=request.user)
+        image_id = self._host_id if image is None else image.id
+        empty = ImageFacts(request.kind, image_id, None, python, (), {})
         asked = SandboxRequest(
             self._run_folder.name,
             folder.name,
@@ -242,14 +244,12 @@ class DockerRuntime:
             request.pythonpath,
             (),
             body,
+            request.env,
             NO_ENV,
-            NO_ENV,
-            options,
+            request.options,
         )
-        plan = self._bare_plan(image, asked, folder, body)
+        plan = self._plan(asked, folder)
         binds = (*plan.binds, Bind(str(folder / "nonce"), NONCE))
-        if image is None:
-            binds = (*self._host_binds(request.python, request.pythonpath), *binds)
         return DockerSandbox(self._engine, replace(plan, binds=binds), asked, self._originals)
 
     @staticmethod

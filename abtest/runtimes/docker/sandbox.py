@@ -13,6 +13,7 @@ from docker.errors import APIError, NotFound
 from abtest.errors import InfrastructureError, UnprovedError
 from abtest.model.sandbox import Collected, Exit, SandboxRequest, SandboxState
 from abtest.model.trial import ContainerFacts
+from abtest.runtimes.caches import Kept
 from abtest.runtimes.docker import copy_in
 from abtest.runtimes.docker.copy_in import Original
 from abtest.runtimes.docker.create import TMPFS, Plan, arguments
@@ -37,17 +38,20 @@ class DockerSandbox:
         plan: Plan,
         request: SandboxRequest,
         originals: dict[tuple[str, str], Original],
+        kept: Kept | None = None,
     ) -> None:
         """Create the container, copy in what is to be copied, prove that nothing else differs.
 
         Args:
             originals: owners and modes by image and path, kept from trial to trial.
+            kept: the arm's kept cache, which the plan mounts; None where caches are cold.
 
         Raises:
             UnprovedError: the container is not what was planned.
             InfrastructureError: the engine did not create it.
         """
         self._engine = engine
+        self._kept = kept
         self._plan = plan
         self._request = request
         self.outbox = Outbox(Path(request.out_dir))
@@ -138,6 +142,7 @@ class DockerSandbox:
             paths,
             self.outbox.files(),
             ("image-moved",) if self._plan.moved else (),
+            {} if self._kept is None else self._kept.facts(),
         )
 
     def remove(self) -> None:

@@ -28,12 +28,12 @@ def at_trial(number: int, call: Callable[[], object], monkeypatch: pytest.Monkey
     """Do something right before one trial begins."""
     real, count = trial_of.run_trial, 0
 
-    def run_trial(*args: Any) -> Any:
+    def run_trial(*args: Any, **named: Any) -> Any:
         nonlocal count
         count += 1
         if count == number:
             call()
-        return real(*args)
+        return real(*args, **named)
 
     monkeypatch.setattr(campaign, "run_trial", run_trial)
 
@@ -97,9 +97,9 @@ def test_a_name_that_somebody_else_took_is_left_alone(
     client = docker.DockerClient(own_engine.url)
     real = trial_of.run_trial
 
-    def run_trial(setup: Any, planned: Any, trial: str, *more: Any) -> Any:
+    def run_trial(setup: Any, planned: Any, trial: str, *more: Any, **named: Any) -> Any:
         client.containers.create("abtest-host:2", ["x"], name=f"abtest-{setup.run}-{trial}")
-        return real(setup, planned, trial, *more)
+        return real(setup, planned, trial, *more, **named)
 
     monkeypatch.setattr(campaign, "run_trial", run_trial)
     assert lab.run() == 4

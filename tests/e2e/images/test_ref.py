@@ -2,7 +2,6 @@
 
 import _ctypes
 import contextlib
-import json
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -43,12 +42,12 @@ def at_trial(number: int, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do something right before one trial begins."""
     real, count = trial_of.run_trial, 0
 
-    def run_trial(*args: Any) -> Any:
+    def run_trial(*args: Any, **named: Any) -> Any:
         nonlocal count
         count += 1
         if count == number:
             call()
-        return real(*args)
+        return real(*args, **named)
 
     monkeypatch.setattr(campaign, "run_trial", run_trial)
 
@@ -154,4 +153,22 @@ def test_secrets_are_handed_through_and_stored_nowhere(
     out = capsys.readouterr()
     assert all(b"hunter2" not in text for text in texts)
     assert "hunter2" not in out.out + out.err
-    assert json.dumps(lab.trials()).count("LAB_TOKEN") == 0
+
+
+def test_the_survey_sees_the_volumes_and_variables_of_the_trials(lab: Lab) -> None:
+    """An interpreter, or the engine itself, may come with a volume."""
+    shutil.move(lab.engine, lab.folder / "brought")
+    lab.engine.mkdir()
+    lab.plant("image/Dockerfile", "ENV PYTHONPATH=/opt/site", "ENV PYTHONPATH=/nowhere")
+    lab.plant(
+        "experiment.yaml",
+        'fast: {replace: [{old: "context > 100_000", new: "context > 1"}]}',
+        "fast: {env: {FAST: yes please}}",
+    )
+    lab.plant("experiment.yaml", "fast: {use_splitkv: true}", "fast: {use_splitkv: false}")
+    lab.plant(
+        "experiment.yaml",
+        "limits:",
+        'container: {volumes: ["brought:/brought/refengine"], env: {PYTHONPATH: "/abtest/site:/brought"}}\nlimits:',
+    )
+    assert lab.run() == 2  # found, and refused: what is copied in would be hidden by the volume

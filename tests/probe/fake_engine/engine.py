@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __version__ = "fake-1"
 CUT = 43  # tokens after which the fault `stops-early` ends
+LONGEST = 64
 
 
 class EngineError(RuntimeError):
@@ -75,6 +76,8 @@ class Engine:
         fault, asked = self.config.fault, n_tokens
         if fault == "slow-first" and n_tokens not in self.lengths_seen:
             time.sleep(0.5)
+        if fault == "no-room" and n_tokens > LONGEST:
+            raise EngineError(f"no room for {n_tokens} tokens")
         cached = 1 if fault == "cached" and self.lengths_seen else 0
         self.lengths_seen.add(n_tokens)
         if fault == "stops-early":

@@ -1,0 +1,140 @@
+"""A brief reading: of each trial only what a summary looks at, and equal parts held once.
+
+A ledger of 100 000 records says the same identity, routes and environment thousands of times. Here such a part
+is decoded when its bytes are first seen, and shared by all records that say the same. That is what keeps a
+large summary within seconds and a few hundred megabytes.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, get_type_hints
+
+import msgspec
+
+from abtest.ledger import codec
+from abtest.model.names import Cell, Condition, cell_of
+from abtest.model.trial import ContainerFacts, RankIdentity, TrialRecord
+
+# No summary looks at these: a brief record has the defaults there, whatever its line says.
+LEFT_OUT = (
+    "run",
+    "started_at",
+    "phases_s",
+    "warmup",
+    "prompt_sha256",
+    "environment_sha256",
+    "files",
+    "engine_log",
+)
+NAMES = ("spec_sha256", "isolation", "host")
+# What names one process or one container only is left out too, so that the rest of the part can be shared.
+OWN = {"identity": "pid", "container": "id"}
+BLANK = {"pid": 0, "id": ""}
+RAW = ("routes", "environment", "outputs", "caches")
+
+
+class _BriefPair(msgspec.Struct, frozen=True, gc=False):
+    """A pair without its order."""
+
+    t_short_s: float
+    t_long_s: float
+    first: ClassVar[str] = ""
+
+
+class Reader:
+    """Decodes lines of one ledger; make a new one for each ledger."""
+
+    def __init__(self) -> None:
+        types = get_type_hints(TrialRecord)
+        self._read: Callable[[bytes], Any] = msgspec.json.Decoder(_line_type(types)).decode
+        self._raw: tuple[tuple[str, dict[bytes, object], Callable[[bytes], object]], ...] = tuple(
+            (name, {}, msgspec.json.Decoder(types[name]).decode) for name in RAW
+        )
+        self._identities: dict[object, object] = {}
+        self._containers: dict[object, object] = {}
+
+    def decode(self, line: bytes) -> codec.Line:
+        """Read one line; whatever is no sound trial is left to the thorough reading to explain.
+
+        Raises:
+            AlienLineError: as `codec.decode`.
+        """
+        try:
+            found = self._read(line)
+            if found.kind != "trial" or not 1 <= found.schema <= codec.SCHEMA:
+                return codec.decode(line)
+            for name, known, make in self._raw:
+                key = bytes(getattr(found, name))
+                part = known.get(key)
+                if part is None:
+                    part = known[key] = make(key)
+                setattr(found, name, part)
+        except codec.FAULTS:
+            return codec.decode(line)
+        self._share(found)
+        return found  # type: ignore[no-any-return]  # made below: all that a TrialRecord has
+
+    def _share(self, found: Any) -> None:  # noqa: ANN401 - of a class that is made below
+        try:
+            found.identity = self._identities.setdefault(found.identity, found.identity)
+        except TypeError:  # hashes of JIT functions are a mapping, which cannot be a key itself
+            key = msgspec.json.encode(found.identity)
+            found.identity = self._identities.setdefault(key, found.identity)
+        found.container = self._containers.setdefault(found.container, found.container)
+        for name in NAMES:
+            if text := getattr(found, name):
+                setattr(found, name, sys.intern(text))
+        found.cell = cell = cell_of(found.arm, found.depth, found.batch)
+        found.condition = cell.condition
+
+
+def _default(one: "dataclasses.Field[Any]") -> object:
+    if one.default_factory is not dataclasses.MISSING:
+        return one.default_factory()
+    return "" if one.default is dataclasses.MISSING else one.default
+
+
+def _line_type(types: Mapping[str, Any]) -> type[msgspec.Struct]:
+    """Make the type of one line: the attributes of a trial record, parts that repeat raw at first.
+
+    A structure of its own, since building 100 000 frozen records field by field takes longer than decoding them.
+    """
+    special = {
+        **dict.fromkeys(RAW, msgspec.Raw),
+        "pairs": tuple[_BriefPair, ...],
+        "identity": tuple[_without(RankIdentity, OWN["identity"]), ...],  # type: ignore[misc]  # made here
+        "container": _without(ContainerFacts, OWN["container"]) | None,
+    }
+    columns: list[Any] = [("kind", str), ("schema", int)]
+    fixed: dict[str, object] = {
+        "counts": TrialRecord.counts,
+        "cache_policy": TrialRecord.cache_policy,
+    }
+    for one in dataclasses.fields(TrialRecord):
+        if one.name in LEFT_OUT:
+            fixed[one.name] = _default(one)
+            continue
+        column = (one.name, special.get(one.name, types[one.name]))
+        if one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING:
+            columns.append(column)
+        else:
+            value = _default(one)
+            raw = one.name in RAW
+            columns.append((*column, msgspec.Raw(msgspec.json.encode(value)) if raw else value))
+    columns += [("cell", Cell | None, None), ("condition", Condition | None, None)]
+    return msgspec.defstruct("BriefRecord", columns, namespace=fixed, kw_only=True, gc=False)
+
+
+def _without(kind: type, name: str) -> Any:  # noqa: ANN401 - a type made at run time
+    """Make a frozen copy of a class of facts that lacks one of them."""
+    types = get_type_hints(kind)
+    columns: list[Any] = []
+    for one in dataclasses.fields(kind):
+        if one.name == name:
+            continue
+        default = () if one.default is dataclasses.MISSING else (one.default,)
+        columns.append((one.name, types[one.name], *default))
+    return msgspec.defstruct(
+        kind.__name__, columns, namespace={name: BLANK[name]}, frozen=True, gc=False
+    )

@@ -1,0 +1,1 @@
+"""The statistics of the tool, tried on worlds whose truth is known."""
