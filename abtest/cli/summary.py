@@ -35,7 +35,7 @@ def summary_of(
         print(f"warning: {run_folder / store.LEDGER}: {fault}", file=sys.stderr)
     if len(faults) > FAULTS_SHOWN:
         more = len(faults) - FAULTS_SHOWN
-        print(f"warning: and {more} more lines that are not as they were written", file=sys.stderr)
+        print(f"warning: and {more} more lines that cannot be read", file=sys.stderr)
     if contents.torn is not None:
         print(
             f"warning: {run_folder / store.LEDGER}: the last line is torn; it is not counted",

@@ -16,6 +16,7 @@ SCHEMA = 1
 CHECKSUM = re.compile(
     rb',"crc32":"([0-9a-f]{8})"\}\n?$'
 )  # the last key of a line, over all before it
+HUGE = re.compile(rb"[\[:,]-?[0-9]{19,}[\],}]")  # no count is so large, and arithmetic ends there
 
 
 class AlienLineError(ValueError):
@@ -64,6 +65,16 @@ def encode_note(text: str, at: str) -> str:
 def _line(body: Mapping[str, Any]) -> str:
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)[:-1]
     return f'{text},"crc32":"{zlib.crc32(text.encode()):08x}"}}\n'
+
+
+def is_unsigned(line: bytes) -> bool:
+    """Tell whether a line carries no checksum: it is an older one, or another's."""
+    return CHECKSUM.search(line, max(0, len(line) - 24)) is None
+
+
+def has_huge_number(line: bytes) -> bool:
+    """Tell whether a line holds a whole number that no arithmetic here can take."""
+    return HUGE.search(line) is not None
 
 
 def is_altered(line: bytes) -> bool:

@@ -98,7 +98,11 @@ class _Reader:
         except codec.AlienLineError as error:
             self.faults.append(f"line {number}: {error}")
             return
-        if codec.is_altered(line):
+        altered = codec.is_altered(line)
+        if (altered or codec.is_unsigned(line)) and codec.has_huge_number(line):
+            self.faults.append(f"line {number}: a number in it is beyond all counts")
+            return
+        if altered:
             self.altered.append(f"line {number}: its checksum does not hold")
         match found:
             case codec.Superseded():

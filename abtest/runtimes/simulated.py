@@ -74,7 +74,7 @@ class SimulatedRuntime:
 
     isolation = "simulated"
 
-    def __init__(self, truth: Truth, *, baseline: str, seed: int = 0) -> None:
+    def __init__(self, truth: Truth, *, baseline: str, seed: int = 1) -> None:
         """Prepare a machine.
 
         Args:

@@ -24,6 +24,7 @@ from abtest.model.trial import (
 
 text = st.text(max_size=12)
 number = st.integers(-(2**53), 2**53)
+huge = st.sampled_from([10**400, -(10**25), 2**63])
 real = st.floats(allow_nan=False, allow_infinity=False)
 scalar = st.one_of(text, number, real, st.booleans(), st.none())
 flat: st.SearchStrategy[Mapping[str, Any]] = st.dictionaries(text, scalar, max_size=3)
@@ -116,7 +117,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 json_values = st.recursive(
-    scalar,
+    scalar | huge,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=6,
 )
