@@ -7,8 +7,9 @@ the same again. Exits with 1 if something that is wanted does not hold.
 import sys
 from collections.abc import Iterator, Mapping
 
+from abtest.analysis.gate import LEVEL, LOOKS
 from tools.calibration import information, studies
-from tools.calibration.studies import LOOK_LEVEL, LOOKS, ROUNDS, STATES, TRUTHS, Share
+from tools.calibration.studies import ROUNDS, STATES, TRUTHS, Share
 from tools.calibration.worlds import WORLDS
 
 SEED = 20260830
@@ -97,9 +98,9 @@ def gates(report: Report) -> None:
         "",
         "## Gates: how often are they wrong at the edge?",
         "",
-        f"The candidate is exactly as fast as the gate asks, looks at {', '.join(map(str, LOOKS))} rounds, one-sided level {LOOK_LEVEL} at",
+        f"The candidate is exactly as fast as the gate asks, looks at {', '.join(map(str, LOOKS))} rounds, one-sided level {LEVEL} at",
         f"each, {GATE_RUNS} runs, in per cent; wanted: met in 5 at most. This tries the levels with the functions of",
-        "the intervals (`effects.log_ratios`, `effects.t_quantile`), without the rules for disturbed cells.",
+        "the limits of the gates themselves (`gate.limits_around`), without the rules for disturbed cells.",
     )
 
     def rows() -> Iterator[list[str]]:

@@ -30,7 +30,9 @@ CURED_BY_ROUNDS = frozenset({"one-order-only"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Limits:
+class Limits:
+    """Between which ratios the truth lies, as far as one look can tell."""
+
     low: float
     high: float
     note: str = ""
@@ -135,20 +137,20 @@ def _look(effect: Effect, n: int) -> Look:
     return Look(n, ratio, limits.low, limits.high, LEVEL, limits.note)
 
 
-def _limits(old: Sequence[float], new: Sequence[float], names: frozenset[str]) -> _Limits:
+def _limits(old: Sequence[float], new: Sequence[float], names: frozenset[str]) -> Limits:
     logs = _logs(old, new)
-    plain = _around(moments.mean(logs), moments.standard_error(logs), len(logs) - 1)
+    plain = limits_around(moments.mean(logs), moments.standard_error(logs), len(logs) - 1)
     modal = names & {"bimodal", "bimodal?"}
     slow, fast = _mode(new, names, slow=True), _mode(old, names, slow=False)
     terms = welch_terms(fast, slow) if modal else None
     if terms is None:
         return plain
-    worst = _around(*terms)
+    worst = limits_around(*terms)
     note = f"worst pair of modes, {len(slow)} slow rounds of the candidate against {len(fast)} fast ones of the baseline"
     if "bimodal" in modal:
-        return _Limits(worst.low, worst.high, note)
+        return Limits(worst.low, worst.high, note)
     # Four or five rounds cannot tell two modes from noise: they may delay a pass, never make a failure.
-    return _Limits(min(plain.low, worst.low), plain.high, f"lower limit by the {note}")
+    return Limits(min(plain.low, worst.low), plain.high, f"lower limit by the {note}")
 
 
 def _mode(rates: Sequence[float], names: frozenset[str], *, slow: bool) -> Sequence[float]:
@@ -165,6 +167,12 @@ def _logs(old: Sequence[float], new: Sequence[float]) -> list[float]:
     return [math.log(b / a) for a, b in zip(old, new, strict=True)]
 
 
-def _around(center: float, error: float, degrees: float) -> _Limits:
+def limits_around(center: float, error: float, degrees: float) -> Limits:
+    """Give one look's limits.
+
+    Args:
+        center: mean of the logarithms of the rounds' ratios.
+        error: its standard error.
+    """
     half = t_quantile(degrees, 1 - LEVEL) * error
-    return _Limits(math.exp(center - half), math.exp(center + half))
+    return Limits(math.exp(center - half), math.exp(center + half))

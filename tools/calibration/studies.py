@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from abtest.analysis import effects, moments
+from abtest.analysis import effects, gate, moments
 from abtest.analysis.classify import classify
+from abtest.analysis.gate import LOOKS
 from abtest.analysis.modes import critical_share, largest_gap
 from abtest.analysis.summary import summarize
 from abtest.model.result import Verdict
 from tools.calibration.worlds import ARMS, STALLED, World, as_records, normal, play, uniform
 
 ROUNDS = (4, 6, 8)
-LOOKS = (4, 6, 8)
-LOOK_LEVEL = 0.0238  # one-sided at each look, for 5 % over all three
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +77,10 @@ def gate_errors(world: World, runs: int, seed: int, ratio: float = 1.05) -> tupl
 def _gate(logs: Sequence[float], asked: float) -> str:
     for look in LOOKS:
         seen = logs[:look]
-        half = effects.t_quantile(look - 1, 1 - LOOK_LEVEL) * moments.standard_error(seen)
-        if moments.mean(seen) - half >= asked:
+        limits = gate.limits_around(moments.mean(seen), moments.standard_error(seen), look - 1)
+        if limits.low >= math.exp(asked):
             return "met"
-        if moments.mean(seen) + half < asked:
+        if limits.high < math.exp(asked):
             return "not met"
     return "open"
 
