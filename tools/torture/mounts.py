@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.torture.lab import Lab
 
-ROOM = "8m"
+ROOM = "112m"  # a run wants 100 MiB to begin
 
 
 def usable() -> bool:
