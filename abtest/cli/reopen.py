@@ -66,10 +66,7 @@ def _checked(ready: Session, run: results.RunFile, run_folder: Path) -> store.Co
         {**ready.setup.parts, **conditions},
     )
     contents = store.read(run_folder)
-    _refuse_if(
-        [f"{run_folder / store.LEDGER}: {text}" for text in (*contents.faults, *contents.altered)]
-    )
-    _refuse_if([*sidecars(run_folder, contents.standing)])
+    _refuse_if([f"{run_folder / store.LEDGER}: {text}" for text in contents.faults])
     foreign = [
         record.trial for record in contents.records if record.spec_sha256 != ready.setup.spec_sha256
     ]
@@ -78,6 +75,8 @@ def _checked(ready: Session, run: results.RunFile, run_folder: Path) -> store.Co
             f"{len(foreign)} records, such as {foreign[0]}, were made with another set-up",
             remedy="Restore the ledger from a copy, or start a new run.",
         )
+    _refuse_if([f"{run_folder / store.LEDGER}: {text}" for text in contents.altered])
+    _refuse_if([*sidecars(run_folder, contents.standing)])
     if contents.torn is not None:
         ready.ledger.mend_tail()
     return contents

@@ -91,6 +91,7 @@ class _Reader:
     notes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     altered: list[str] = field(default_factory=list)
+    signs: bool = False  # whether a line before this one carried a checksum
 
     def take(self, number: int, line: bytes) -> None:
         try:
@@ -98,8 +99,10 @@ class _Reader:
         except codec.AlienLineError as error:
             self.faults.append(f"line {number}: {error}")
             return
-        altered = codec.is_altered(line)
-        if (altered or codec.is_unsigned(line)) and codec.has_huge_number(line):
+        unsigned = codec.is_unsigned(line)
+        self.signs = self.signs or not unsigned
+        altered = codec.is_altered(line) or (unsigned and self.signs)  # older lines come first
+        if (altered or unsigned) and codec.has_huge_number(line):
             self.faults.append(f"line {number}: a number in it is beyond all counts")
             return
         if altered:
