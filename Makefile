@@ -12,6 +12,7 @@ ROUNDS ?=
 RUNTIME ?=
 CELL ?=
 IMAGE ?=
+TESTS ?=
 FILES ?=
 GATE ?=
 PER_CALL_MS ?=
@@ -69,7 +70,7 @@ doctor: $(STAMP) ## Tell what this machine lacks
 	$(ABTEST) doctor
 
 test: $(STAMP) ## Run all tests; those that need a Docker engine skip where none answers
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --run-docker
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --run-docker $(TESTS)
 
 check: $(STAMP) ## Format, lint, types, imports, quoted figures, quick tests (the end-to-end ones are in make test)
 	$(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }

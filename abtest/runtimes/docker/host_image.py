@@ -1,6 +1,8 @@
 """The host image: an empty root into which the host's own programs are bound, read-only. No pull, 0.3 s."""
 
+import contextlib
 import io
+import json
 import os
 import pwd
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 
 from docker.errors import ImageNotFound
 
+from abtest.errors import InfrastructureError
 from abtest.runtimes.docker.engine import Engine
 
 TAG = "abtest-host:2"
@@ -29,14 +32,27 @@ OF_ETC = (
 
 def ensure(engine: Engine) -> str:
     """Make the empty image if it is not there yet; returns its id."""
-    try:
-        return str(engine.client.images.get(TAG).id)
-    except ImageNotFound:
+    found = _find(engine)
+    if found is None:
         name, _, tag = TAG.partition(":")
-        engine.client.api.import_image_from_data(
+        answer = engine.client.api.import_image_from_data(
             root_tar(), repository=name, tag=tag, changes=["LABEL abtest.image=host"]
         )
+        made = json.loads(answer.strip().splitlines()[-1])["status"]
+        engine.client.api.tag(made, name, tag)  # Podman leaves the tag out
+        found = _find(engine)
+    if found is None:
+        raise InfrastructureError(
+            f"the engine took the image {TAG} and does not have it",
+            remedy="Look at the engine's log.",
+        )
+    return found
+
+
+def _find(engine: Engine) -> str | None:
+    with contextlib.suppress(ImageNotFound):
         return str(engine.client.images.get(TAG).id)
+    return None
 
 
 def root_tar() -> bytes:
