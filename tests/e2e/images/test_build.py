@@ -199,7 +199,31 @@ def test_a_container_that_differs_in_more_or_less_than_the_swap_never_starts(
     assert (only["status"], only["identity"], only["pairs"]) == ("invalid", [], [])
 
 
-def test_an_arm_may_bring_its_own_image(lab: Lab, base_image: str) -> None:
+def test_variables_alone_make_an_arm_and_anything_else_that_differs_is_named(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The engine reads the declared variable, and in this arm changes one that nobody declared."""
+    lab.plant(
+        "experiment.yaml",
+        'fast: {replace: [{old: "context > 100_000", new: "context > 1"}]}',
+        "fast: {env: {FAST: one}}",
+    )
+    lab.plant("experiment.yaml", "fast: {use_splitkv: true}", "fast: {use_splitkv: false}")
+    assert lab.run() in {0, 5}
+    assert "undeclared-difference" not in capsys.readouterr().out
+    lab.recipe("ENV SECRETLY=same")
+    site = lab.folder / "image" / "site.py"
+    site.write_text('import os\nif os.environ.get("FAST"):\n    os.environ["SECRETLY"] = "other"\n')
+    lab.recipe("COPY site.py /opt/site/sitecustomize.py")
+    assert lab.run() == 5
+    out = capsys.readouterr().out
+    assert "undeclared-difference" in out
+    assert "SECRETLY" in out
+
+
+def test_an_arm_may_bring_its_own_image(
+    lab: Lab, base_image: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(lab.folder / "image", lab.folder / "newer")
     recipe = (lab.folder / "newer" / "Dockerfile").read_text()
     (lab.folder / "newer" / "Dockerfile").write_text(recipe + "ENV FLAVOUR=new\n")
@@ -213,3 +237,7 @@ def test_an_arm_may_bring_its_own_image(lab: Lab, base_image: str) -> None:
     assert lab.run() in {0, 5}
     by_arm = {(trial["arm"], trial["container"]["image_id"]) for trial in lab.trials()}
     assert len(by_arm) == 2
+    out = capsys.readouterr().out
+    assert "declared difference: file: " in out
+    assert "image: " in out
+    assert "undeclared-difference" not in out
