@@ -98,7 +98,9 @@ def test_a_clean_trial_is_proved_in_every_worker(
     assert report["kernels"] == []
     told = {(one["component"], one["fact"]): one["value"] for one in report["log"]}
     assert told["engine", "max_model_len"] == "96"  # depth 32 and 64 tokens
-    assert not any("max_model_len" in name for name in report["environment"])
+    assert told["engine", "max_num_batched_tokens"] == "96"
+    for fact in ("max_model_len", "max_num_batched_tokens"):  # they follow from the depth
+        assert not any(fact in name for name in report["environment"])
     assert told["decoder", "backend"] == "CPU_ATTN"
     assert told["engine", "kv_cache_tokens"] == "1,024"
     assert told["engine", "jit_monitor"] == "unknown"
