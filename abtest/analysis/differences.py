@@ -25,7 +25,8 @@ def facts_by_arm(records: Sequence[TrialRecord]) -> Facts:
     distinct: dict[tuple[str, frozenset[tuple[str, str]]], None] = {}
     # Trials of one arm say the same thing thousands of times; only what is new is looked into.
     for record in {
-        (one.arm, id(one.identity), id(one.environment), id(one.container)): one for one in records
+        (one.arm, id(one.identity), id(one.environment), id(one.container), one.cache_policy): one
+        for one in records
     }.values():
         distinct[record.arm, frozenset(_facts(record))] = None
     found: Facts = defaultdict(lambda: defaultdict(set))
@@ -50,11 +51,13 @@ def _facts(record: TrialRecord) -> Iterable[tuple[str, str]]:
     for entry in record.identity:
         yield f"file {entry.target}", f"md5 {entry.md5[:8]}"
     yield from record.environment.items()
-    yield from (
-        (name, str(value))
-        for name in ("host", "isolation", "caches")
-        if (value := getattr(record, name)) is not None
-    )
+    # Of kept caches only the policy: their keys and contents are different for every arm, and grow with every trial.
+    conditions = {
+        "host": record.host,
+        "isolation": record.isolation,
+        "caches": record.cache_policy,
+    }
+    yield from ((name, value) for name, value in conditions.items() if value is not None)
     if record.container is not None:
         yield "image", record.container.image_id
 

@@ -48,7 +48,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "jit-in-window": ("Kernels were compiled while the timed pairs ran: their time is in the rate.", "Use `caches: warm-per-arm`, or let the warm-up meet the shape that was compiled."),
     "eager-decode": ("The batch is larger than every captured graph, so decode steps run without one, several times slower.", "Raise `max_cudagraph_capture_size`, or measure a smaller batch."),
     "graph-sizes-truncated": ("The engine captured fewer graph sizes than it was asked for.", "Compare the captured sizes with the batch in the engine's log."),
-    "kernels-incomplete": ("The profile holds no whole decode step, or its kernels do not add up to the model's layers.", "Read the kernels on the record as a hint only."),
+    "kernels-incomplete": ("The profile holds no whole decode step, kernels of weight are missing in some steps, or none runs once for each layer.", "Read the kernels on the record as a hint only."),
     "host-bound": ("The kernels do not account for the time of a decode step: it waits for something else.", "Look at graphs, at the processor's placement and at other load before crediting or blaming a kernel."),
     "cache-cold": ("The arm's kept cache was still empty when this trial began.", "Let the discarded warm-up trial fill it: do not resume with another set-up."),
     "outputs-unknown": ("The program does not tell the tokens that it made, so outputs cannot be compared.", "Let it answer with token_ids, see docs/engines.md."),

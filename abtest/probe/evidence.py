@@ -95,7 +95,10 @@ class Evidence:
             rows = [{"rank": rank, **row} for row in answer["kernels"]]
             self._report["kernels"].extend(rows)
             layers = int(self._report["environment"].get(f"engine.rank{rank}.layers.decoder", "0"))
-            whole = answer["steps"] > 0 and not answer["uneven"]
+            if answer["uneven"]:
+                names = ", ".join(answer["uneven"])
+                print(f"abtest: rank {rank}: not in every decode step equally often: {names}")
+            whole = answer["steps"] > 0 and answer["uneven_share"] <= kernels.MOST_UNEVEN_SHARE
             if not whole or (layers and not kernels.covers_layers(rows, layers)):
                 self._adapter.flags.append("kernels-incomplete")
 

@@ -17,6 +17,9 @@ MOST = 20  # kernels named one by one, by time; the rest is one line
 MOST_NAME = 100  # names of templates run to thousands of characters
 OTHERS = "(others)"
 US_PER_MS = 1000.0
+# Engines launch a few microseconds of work in some steps only: the entry for a new block of 16 tokens, for one. A
+# profile that lost events of the layers' kernels loses whole percents of a step.
+MOST_UNEVEN_SHARE = 0.01
 
 Event = Mapping[str, Any]
 
@@ -28,11 +31,13 @@ class Decode(NamedTuple):
         steps: how many whole decode steps the profile holds.
         kernels: name, calls per step and milliseconds per step, the longest first.
         uneven: names of kernels that were not launched equally often in every step.
+        uneven_share: their part of the time of all kernels.
     """
 
     steps: int
     kernels: list[dict[str, Any]]
     uneven: list[str]
+    uneven_share: float = 0.0
 
 
 def decode_kernels(events: Iterable[Event]) -> Decode:
@@ -102,7 +107,9 @@ def _summed(steps: int, calls: dict[str, dict[int, int]], spent_us: dict[str, fl
         total = {key: round(sum(row[key] for row in rest), 6) for key in ("calls", "ms_per_step")}
         rows = [*rows[:MOST], {"name": OTHERS, **total}]
     uneven = [name for name in ordered if len({*_counts(calls[name], steps)}) > 1]
-    return Decode(steps, rows, uneven)
+    total_us = sum(spent_us.values())
+    share = sum(spent_us[name] for name in uneven) / total_us if total_us else 0.0
+    return Decode(steps, rows, uneven, round(share, 6))
 
 
 def _counts(of_step: dict[int, int], steps: int) -> list[int]:

@@ -89,6 +89,7 @@ def profile_stop() -> dict[str, Any]:
         "steps": decode.steps,
         "kernels": decode.kernels,
         "uneven": decode.uneven,
+        "uneven_share": decode.uneven_share,
     }
 
 

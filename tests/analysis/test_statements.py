@@ -225,6 +225,28 @@ def test_a_declared_file_that_never_arrived_forbids_the_comparison(
     assert only(found).speedup is None
 
 
+def test_kept_caches_of_each_arm_are_compared_by_their_policy_alone(
+    make_run: Make, summarise: Summarise
+) -> None:
+    def cache(one: TrialRecord, policy: str) -> dict[str, str]:
+        grown = {"before": f"{one.arm}-{one.order}", "after": f"{one.arm}-{one.order + 1}"}
+        return {"policy": policy, "key": f"key-of-{one.arm}", **grown}
+
+    records = make_run(OLD, NEW)
+    kept = [_with(one, caches=cache(one, "warm-per-arm")) for one in records]
+    assert summarise(kept).flags == ()
+    mixed = [
+        _with(one, caches=cache(one, "warm-per-arm" if one.round > 2 else "cold"))
+        for one in records
+    ]
+    assert [flag.name for flag in summarise(mixed).flags] == ["environment-changed"]
+    by_arm = [
+        _with(one, caches=cache(one, "cold" if one.arm == "stock" else "warm-per-arm"))
+        for one in records
+    ]
+    assert [flag.name for flag in summarise(by_arm).flags] == ["undeclared-difference"]
+
+
 def test_a_fact_that_changes_or_comes_and_goes_within_an_arm_is_told(
     make_run: Make, summarise: Summarise
 ) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from abtest.probe.kernels import MOST, OTHERS, covers_layers, decode_kernels
+from abtest.probe.kernels import MOST, MOST_UNEVEN_SHARE, OTHERS, covers_layers, decode_kernels
 
 LAYERS = 2
 
@@ -55,6 +55,15 @@ def test_a_kernel_that_some_step_lacks_is_uneven() -> None:
     assert decode_kernels([*trace(), *more]).uneven == ["rehash"]
 
 
+def test_a_copy_in_some_steps_leaves_a_profile_whole_and_a_lost_layer_does_not() -> None:
+    copy = launched("Memcpy HtoD (Pinned -> Device)", 1100.0, 1200.0, 99, dur_us=1.0)
+    whole = decode_kernels([*trace(), *copy])
+    assert 0 < whole.uneven_share < MOST_UNEVEN_SHARE
+    lost = [one for one in trace() if one.get("args") != {"correlation": 11}]
+    assert decode_kernels(lost).uneven == ["attention"]
+    assert decode_kernels(lost).uneven_share > MOST_UNEVEN_SHARE
+
+
 def test_many_kernels_are_summed_up_beyond_the_longest() -> None:
     events = [mark("decode", 0), mark("decode", 1000)]
     for number in range(MOST + 5):
@@ -65,8 +74,8 @@ def test_many_kernels_are_summed_up_beyond_the_longest() -> None:
 
 
 def test_a_profile_without_decode_steps_has_no_kernels() -> None:
-    assert decode_kernels([]) == (0, [], [])
-    assert decode_kernels(trace()[:3]) == (0, [], [])
+    assert decode_kernels([]) == (0, [], [], 0.0)
+    assert decode_kernels(trace()[:3]) == (0, [], [], 0.0)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ def test_a_clean_trial_is_proved_in_every_worker(
     assert report["kernels"] == []
     told = {(one["component"], one["fact"]): one["value"] for one in report["log"]}
     assert told["engine", "max_model_len"] == "96"  # depth 32 and 64 tokens
-    assert not any("max_model_len" in name for name in report["environment"])
+    assert told["engine", "max_num_batched_tokens"] == "96"
+    for fact in ("max_model_len", "max_num_batched_tokens"):  # they follow from the depth
+        assert not any(fact in name for name in report["environment"])
     assert told["decoder", "backend"] == "CPU_ATTN"
     assert told["engine", "kv_cache_tokens"] == "1,024"
     assert told["engine", "jit_monitor"] == "unknown"
@@ -227,7 +229,29 @@ def test_an_untested_version_is_said(vllm_trial: Trial, library: Path) -> None:
     package.write_text(package.read_text().replace("0.27.1", "0.99.0"))
     made = vllm_trial()
     assert "engine-untested" in made.answer["flags"]
-    assert "vLLM 0.99.0 was never tested" in made.log
+    assert "vLLM 0.99.0 on cpu was never tested" in made.log
+
+
+@pytest.mark.parametrize(
+    ("version", "platform", "tested"),
+    [("0.26.0", "cuda", True), ("0.26.0", "cpu", False), ("0.27.1", "cuda", False), ("0.26.0", "rocm", False)],
+)  # fmt: skip
+def test_a_version_is_tested_on_a_platform(
+    vllm_trial: Trial,
+    library: Path,
+    version: str,
+    platform: str,
+    tested: bool,  # noqa: FBT001 - a table's column
+) -> None:
+    package = library / "vllm"
+    for name, old, new in (
+        ("__init__", "0.27.1", version),
+        ("platforms", '"cpu"', f'"{platform}"'),
+    ):
+        text = (package / f"{name}.py").read_text()
+        assert old in text
+        (package / f"{name}.py").write_text(text.replace(old, new))
+    assert ("engine-untested" not in vllm_trial().answer["flags"]) is tested
 
 
 @pytest.mark.parametrize(

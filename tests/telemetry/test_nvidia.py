@@ -77,6 +77,14 @@ def test_every_quantity_is_read_in_our_units(answers: dict[str, Any], tmp_path: 
     assert sample["gpu0.lost"] == 0
 
 
+def test_an_idle_card_is_read_as_one(answers: dict[str, Any], tmp_path: Path) -> None:
+    idle = dict(json.loads((RECORDING.parent / "nvml-idle.json").read_text())["answers"])
+    resting, working = cards(idle, tmp_path).sample(), cards(answers, tmp_path).sample()
+    assert (resting["gpu0.reasons"], working["gpu0.reasons"]) == (1, 0)  # 1: nothing to do
+    assert (resting["gpu0.sm_mhz"], working["gpu0.sm_mhz"]) == (345, 1980)
+    assert cards(idle, tmp_path).facts() == cards(answers, tmp_path).facts()
+
+
 def test_instantaneous_power_is_preferred_where_the_card_has_it() -> None:
     assert channels({"power_mw": 100_000, "power_instant_mw": 412_000})["power_w"] == 412
     assert channels({"power_mw": 100_000, "power_instant_mw": None})["power_w"] == 100

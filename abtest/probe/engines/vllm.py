@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from abtest.probe.engines import Generation
     from abtest.probe.request import Request
 
-TESTED = ("0.27.1",)
+TESTED = {"cpu": ("0.27.1",), "cuda": ("0.26.0",)}  # versions by vLLM's name of the platform
 EXTENSION = "abtest.probe.engines.vllm_worker.Extension"
 ANSWER_S = (
     300.0  # a worker that says nothing for this long is silent; writing out a profile takes a while
@@ -46,9 +46,13 @@ class Adapter:
         self._calls = 0
 
     def _note_set_up(self) -> None:
-        if self.version.partition("+")[0] not in TESTED:
+        platform = _platform()
+        if self.version.partition("+")[0] not in TESTED.get(platform, ()):
+            tested = ", ".join(
+                f"{one} on {name}" for name, all_of in TESTED.items() for one in all_of
+            )
             print(
-                f"abtest: vLLM {self.version} was never tested with this probe; tested: {', '.join(TESTED)}"
+                f"abtest: vLLM {self.version} on {platform} was never tested with this probe; tested: {tested}"
             )
             self.flags.append("engine-untested")
         if self._arguments.get("load_format") == "dummy":
@@ -130,3 +134,9 @@ class Adapter:
         self._llm = None
         if core is not None:
             core.shutdown()
+
+
+def _platform() -> str:
+    """Name what the installed vLLM runs on: `cpu`, `cuda`, `rocm`."""
+    platform: Any = importlib.import_module("vllm.platforms").current_platform
+    return str(platform.device_name)

@@ -20,7 +20,6 @@ OBSERVED = {  # fact -> (section, attribute) of the engine's resolved configurat
     "block_size": ("cache_config", "block_size"),
     "prefix_caching": ("cache_config", "enable_prefix_caching"),
     "chunked_prefill": ("scheduler_config", "enable_chunked_prefill"),
-    "max_num_batched_tokens": ("scheduler_config", "max_num_batched_tokens"),
     "async_scheduling": ("scheduler_config", "async_scheduling"),
     "compilation": ("compilation_config", "mode"),
     "graph_mode": ("compilation_config", "cudagraph_mode"),
@@ -28,6 +27,7 @@ OBSERVED = {  # fact -> (section, attribute) of the engine's resolved configurat
 }
 CONDITIONAL = {  # the same, for what follows from the depth or the batch
     "max_model_len": ("model_config", "max_model_len"),
+    "max_num_batched_tokens": ("scheduler_config", "max_num_batched_tokens"),
     "max_num_seqs": ("scheduler_config", "max_num_seqs"),
     "graph_sizes": ("compilation_config", "cudagraph_capture_sizes"),
 }

@@ -116,5 +116,7 @@ def _config(arguments: dict[str, Any], fault: str) -> SimpleNamespace:
             cudagraph_capture_sizes=sizes,
         ),
         model_config=SimpleNamespace(max_model_len=arguments["max_model_len"]),
+        # without chunks of its own choice vLLM fits this to the model's length, and so to the depth
+        scheduler_config=SimpleNamespace(max_num_batched_tokens=arguments["max_model_len"]),
         speculative_config=None,
     )
