@@ -1,8 +1,7 @@
 # Every target makes .venv by itself. Recipes are silent: stdout is the result.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help ab rerun summary pr report verify doctor test check format bench calibrate schema torture clean
-.PHONY: help ab aa control rerun summary pr report verify doctor test check format bench schema clean
+.PHONY: help ab aa control rerun summary pr verify report doctor test check format schema bench calibrate torture clean
 
 EXPERIMENT ?= arms/reference
 RESULTS ?= latest
