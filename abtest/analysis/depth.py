@@ -13,6 +13,7 @@ from abtest.analysis.effects import COVERAGE, PAIRED_FROM, extremes, t_quantile
 from abtest.model.result import CellSummary, DepthTrend, Interval
 
 TOKENS_PER_UNIT = 1000
+DROWNED = "drowned"
 
 
 def ms_per_token(rates: Sequence[float]) -> list[float]:
@@ -58,10 +59,10 @@ def welch_degrees(errors: Sequence[float], counts: Sequence[int]) -> float:
 
 
 def trends(cells: Sequence[CellSummary]) -> tuple[DepthTrend, ...]:
-    """Give one trend per arm and batch that was measured at two depths or more."""
+    """Give one trend per arm and batch that has a rate at two depths or more; a drowned cell has none."""
     groups: dict[tuple[str, int], list[CellSummary]] = defaultdict(list)
     for cell in cells:
-        if cell.n:
+        if cell.n and not any(flag.name == DROWNED for flag in cell.flags):
             groups[cell.cell.arm, cell.cell.condition.batch].append(cell)
     return tuple(
         _trend(arm, batch, sorted(members, key=lambda cell: cell.cell.condition.depth))

@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from abtest.analysis.effects import (
     speedup_of_mean_times,
     welch,
 )
+from abtest.analysis.explain import flag
 from abtest.analysis.modes import largest_gap
 from abtest.analysis.moments import harmonic, mean
 from abtest.model.names import Cell, Condition
@@ -220,3 +222,17 @@ def test_harmonic_and_arithmetic_mean_of_the_suspicious_cell(summary: Summary) -
     found = rates(summary, "splitkv", 8192)
     assert harmonic(found) == pytest.approx(44.06318, abs=5e-6)
     assert mean(found) == pytest.approx(44.28665, abs=5e-6)
+
+
+def test_a_drowned_cell_enters_no_trend(summary: Summary) -> None:
+    """Its "rate" is jitter: a retention of 700 % was seen, from prefills longer than whole runs."""
+    whole = {trend.arm: trend.depths for trend in depth.trends(summary.cells)}
+    assert whole["splitkv"] == DEPTHS
+    drowned = tuple(
+        replace(one, flags=(*one.flags, flag("drowned", str(one.cell), "planted")))
+        if one.cell == Cell("splitkv", Condition(32768))
+        else one
+        for one in summary.cells
+    )
+    left = {trend.arm: trend.depths for trend in depth.trends(drowned)}
+    assert left == {"stock": DEPTHS, "splitkv": DEPTHS[:2]}
