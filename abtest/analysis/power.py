@@ -18,8 +18,7 @@ from abtest.model.result import DepthTrend
 from abtest.model.telemetry import Telemetry
 from abtest.model.trial import TrialRecord
 
-FALLS = 0.95  # power wanders by some per cent with temperature
-HOLDS = 0.98
+FALLS = 0.95  # power wanders by some per cent with temperature and with the few samples of a short decode
 
 
 def decode_w(seen: Telemetry) -> float | None:
@@ -43,7 +42,7 @@ def findings(records: Sequence[TrialRecord]) -> Iterator[Flag]:
     for batch, by_arm in watts.items():
         ends = {arm: _ends(by_depth) for arm, by_depth in by_arm.items() if len(by_depth) > 1}
         falling = [arm for arm, (near, far) in ends.items() if far[1] < FALLS * near[1]]
-        holding = [arm for arm, (near, far) in ends.items() if far[1] >= HOLDS * near[1]]
+        holding = [arm for arm, (near, far) in ends.items() if far[1] >= FALLS * near[1]]
         if falling and holding:
             for arm in falling:
                 where = Cell(arm, Condition(ends[arm][1][0], batch))
