@@ -77,8 +77,8 @@ check: $(STAMP) ## Format, lint, types, imports, quoted figures, quick tests (th
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 	$(BIN)/vermin --quiet --no-tips -t=3.8- --violations abtest/probe
-	$(ABTEST) verify results docs/*.md CHANGELOG.md CONTRIBUTING.md >&2
-	$(ABTEST) verify results/h200-vllm-0.26 results/h200-vllm-0.26/*.md README.md >&2
+	$(ABTEST) verify results *.md docs/*.md >&2
+	$(ABTEST) verify results/h200-vllm-0.26 results/h200-vllm-0.26/*.md >&2
 	$(ABTEST) verify results/reference-2-cores results/reference-2-cores/*.md >&2
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --ignore=tests/e2e
 

@@ -90,7 +90,12 @@ def undeclared(declared: Sequence[Difference], seen: Sequence[Difference]) -> li
     """Name observed differences that no declaration covers."""
     allowed = {difference.what for difference in declared}
     allowed |= {kind for what in tuple(allowed) for kind in BROUGHT_BY.get(what, ())}
-    return [difference.what for difference in seen if _kind(difference.what) not in allowed]
+    return [
+        difference.what
+        for difference in seen
+        if _kind(difference.what) not in allowed
+        and difference.what.partition(".")[0] not in allowed
+    ]
 
 
 def unseen(declared: Sequence[Difference], seen: Sequence[Difference], facts: Facts) -> list[str]:
@@ -107,8 +112,6 @@ def unseen(declared: Sequence[Difference], seen: Sequence[Difference], facts: Fa
 def _kind(what: str) -> str:
     if what.startswith("file "):
         return "file"
-    if what.startswith("env."):
-        return "env"
     if what == "engine.args":
         return "args"
     return RESOLVED if what.startswith("engine.") and what not in PLAIN else what

@@ -6,7 +6,7 @@ import random
 import shutil
 import string
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,13 +102,22 @@ class RunFile:
         """What the arms are declared to differ in."""
         keys = [
             key
-            for key in ("file", "image", "env", "args")
+            for key in ("file", "image", "args")
             if len({repr(facts.get(key)) for facts in self.arms.values()}) > 1
         ]
-        return tuple(
+        found = [
             Difference(key, {arm: _short(facts.get(key)) for arm, facts in self.arms.items()})
             for key in keys
-        )
+        ]
+        return (*found, *self._declared_variables())
+
+    def _declared_variables(self) -> Iterator[Difference]:
+        """Tell each variable by its name: that one is declared allows no other."""
+        own = {arm: facts.get("env") or {} for arm, facts in self.arms.items()}
+        for name in sorted({name for variables in own.values() for name in variables}):
+            values = {arm: str(variables.get(name, "-")) for arm, variables in own.items()}
+            if len(set(values.values())) > 1:
+                yield Difference(f"env.{name}", values)
 
 
 def _short(value: object) -> str:

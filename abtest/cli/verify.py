@@ -1,5 +1,6 @@
 """`abtest verify`: audit a run's folder, and recompute the figures that documents quote from runs."""
 
+import glob
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +49,10 @@ class _Runs:
             return given
         if Path(name).name != name:
             return f"{name!r} is no name of a run"
-        found = self.read((self.beside / name).resolve())
+        place = self.beside / name
+        if not place.exists():  # committed runs stand in folders of their own, with a document
+            place = next(iter(sorted(self.beside.glob(f"*/{glob.escape(name)}"))), place)
+        found = self.read(place.resolve())
         if isinstance(found, Summary) and found.run != name:
             return f"the folder {name} holds run {found.run}"
         return found
