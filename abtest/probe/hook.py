@@ -47,9 +47,7 @@ class Hook:
         self.loads: dict[str, Load] = {}
         self.routes = routes
         self.recorder = None if routes is None else Recorder(routes.record)
-        targets = [
-            target for target in targets if not target.endswith(".so")
-        ]  # no Python runs in them
+        targets = [target for target in targets if not is_library(target)]  # no Python runs in them
         self._modules = {
             module_name(target): target for target in targets if not os.path.isabs(target)
         }
@@ -159,6 +157,11 @@ class Finder(importlib.abc.MetaPathFinder):
             if spec is not None:
                 return spec
         return None
+
+
+def is_library(target: str) -> bool:
+    """Tell a shared library from Python source."""
+    return target.endswith(".so")
 
 
 def module_name(target: str) -> str:

@@ -34,7 +34,7 @@ def report(target: str, when: str, hook: Hook | None) -> dict[str, Any] | None:
     path = getattr(module, "__file__", None)
     if module is None or not path:
         return None
-    content, unreadable = _content(path)
+    content, unreadable = content_of(path)
     compiled_code, known = _compiled(content, path)
     triton, other = jit.describe(module, content.decode("utf-8", "replace"))
     strange = [*strangers(module, path, known, load), *other]
@@ -107,7 +107,8 @@ def _relative(module: types.ModuleType) -> str:
     return f"{path}/__init__.py" if hasattr(module, "__path__") else f"{path}.py"
 
 
-def _content(path: str) -> tuple[bytes, str | None]:
+def content_of(path: str) -> tuple[bytes, str | None]:
+    """Read a file; what cannot be read is empty, and the second part says why."""
     try:
         with open(path, "rb") as file:
             return file.read(), None

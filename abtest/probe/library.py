@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, NamedTuple
 
-from abtest.probe.identity import copies
+from abtest.probe.identity import content_of, copies
 
 DELETED = " (deleted)"
 
@@ -20,11 +20,6 @@ class Mapping(NamedTuple):
     start: int
     size: int
     offset: int
-
-
-def is_library(target: str) -> bool:
-    """Tell a shared library from Python source."""
-    return target.endswith(".so")
 
 
 def report(target: str, when: str) -> dict[str, Any] | None:
@@ -41,7 +36,7 @@ def report(target: str, when: str) -> dict[str, Any] | None:
     path = mapped[0].path
     mine = [one for one in mapped if one.path == path]
     others = sorted({one.path for one in mapped} - {path})
-    content, unreadable = _content(path)
+    content, unreadable = content_of(path)
     loaded, on_disk = _memory(mine), _ranges(mine, content)
     deleted = any(one.deleted for one in mine)
     return {
@@ -99,14 +94,6 @@ def _is(path: str, target: str) -> bool:
 
 def _below_root(target: str, path: str) -> str:
     return os.path.basename(path) if os.path.isabs(target) else target
-
-
-def _content(path: str) -> tuple[bytes, str | None]:
-    try:
-        with open(path, "rb") as file:
-            return file.read(), None
-    except OSError as error:
-        return b"", f"{type(error).__name__}: {error}"
 
 
 def _memory(mapped: list[Mapping]) -> str:

@@ -98,7 +98,7 @@ def report(when: str, targets: list[str]) -> dict[str, Any]:
     hook = hooks.installed()
     described = (
         library.report(target, when)
-        if library.is_library(target)
+        if hooks.is_library(target)
         else identity.report(target, when, hook)
         for target in targets
     )

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from abtest.cli.main import main
+from abtest.runner import campaign
+from abtest.runner import trial as trial_of
 
 TEXT = """\
 schema: 1
@@ -130,3 +132,22 @@ def containers_of() -> Iterator[Callable[[Path], list[str]]]:
 def abtest_program() -> list[str]:
     """The program as another process: for signals, and for an environment of its own."""
     return [sys.executable, "-m", "abtest"]
+
+
+@pytest.fixture
+def at_trial(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], object]], None]:
+    """Do something right before the trial of a number begins."""
+
+    def plan(number: int, call: Callable[[], object]) -> None:
+        real, count = trial_of.run_trial, 0
+
+        def run_trial(*args: Any, **named: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == number:
+                call()
+            return real(*args, **named)
+
+        monkeypatch.setattr(campaign, "run_trial", run_trial)
+
+    return plan

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from abtest.probe.library import executable, is_library
+from abtest.probe.hook import is_library
+from abtest.probe.library import executable
 
 ASK = """
 import ctypes, json, os, shutil, sys

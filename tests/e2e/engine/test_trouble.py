@@ -3,7 +3,6 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +23,8 @@ def lab(process_lab: Lab) -> Lab:
     return process_lab
 
 
-def at_trial(number: int, call: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do something right before one trial begins."""
-    real, count = trial_of.run_trial, 0
-
-    def run_trial(*args: Any, **named: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count == number:
-            call()
-        return real(*args, **named)
-
-    monkeypatch.setattr(campaign, "run_trial", run_trial)
-
-
 def test_an_engine_that_is_restarted_in_mid_trial_costs_that_trial_only(
-    lab: Lab, own_engine: OwnEngine, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, own_engine: OwnEngine, at_trial: Any
 ) -> None:
     """The third trial hangs until the engine has killed it; it is tried again, and nothing stays behind."""
     lab.plant("experiment.yaml", "retries: 0", "retries: 1")
@@ -58,7 +43,7 @@ def test_an_engine_that_is_restarted_in_mid_trial_costs_that_trial_only(
         (lab.engine / "hang").touch()
         threading.Thread(target=restart, daemon=True).start()
 
-    at_trial(3, begin, monkeypatch)
+    at_trial(3, begin)
     assert lab.run() in {0, 5}
     ended = [(trial["status"], (trial["reason"] or "").partition(":")[0]) for trial in lab.trials()]
     assert ended.count(("failed", "engine-restarted")) == 1
@@ -70,7 +55,7 @@ def test_an_engine_that_is_restarted_in_mid_trial_costs_that_trial_only(
 def test_no_space_left_in_the_engines_data_root_is_said(
     lab: Lab,
     own_engine: OwnEngine,
-    monkeypatch: pytest.MonkeyPatch,
+    at_trial: Any,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     ballast = own_engine.data / "ballast"
@@ -80,7 +65,7 @@ def test_no_space_left_in_the_engines_data_root_is_said(
             while file.write(b"\0" * 4096):
                 pass
 
-    at_trial(3, fill, monkeypatch)
+    at_trial(3, fill)
     assert lab.run() == 4
     assert "no space left" in capsys.readouterr().err
     ballast.unlink()

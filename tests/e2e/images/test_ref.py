@@ -10,9 +10,6 @@ from typing import Any
 import docker
 import pytest
 
-from abtest.runner import campaign
-from abtest.runner import trial as trial_of
-
 pytestmark = pytest.mark.docker
 Lab = Any  # of this folder's conftest
 TAG = "abtest-test-ref:moving"
@@ -38,28 +35,14 @@ def ref_lab(lab: Lab, client: Any) -> Lab:
     return lab
 
 
-def at_trial(number: int, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do something right before one trial begins."""
-    real, count = trial_of.run_trial, 0
-
-    def run_trial(*args: Any, **named: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count == number:
-            call()
-        return real(*args, **named)
-
-    monkeypatch.setattr(campaign, "run_trial", run_trial)
-
-
 def test_a16_a_tag_that_moves_is_reported_and_trials_stay_with_the_first_image(
     ref_lab: Lab,
     client: Any,
     base_image: str,
-    monkeypatch: pytest.MonkeyPatch,
+    at_trial: Any,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    at_trial(3, lambda: client.images.get(base_image).tag(*TAG.split(":")), monkeypatch)
+    at_trial(3, lambda: client.images.get(base_image).tag(*TAG.split(":")))
     assert ref_lab.run() in {0, 5}
     trials = ref_lab.trials()
     assert len({trial["container"]["image_id"] for trial in trials}) == 1
@@ -68,9 +51,9 @@ def test_a16_a_tag_that_moves_is_reported_and_trials_stay_with_the_first_image(
 
 
 def test_an_image_that_is_removed_in_mid_run_stops_it_and_says_so(
-    ref_lab: Lab, client: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ref_lab: Lab, client: Any, at_trial: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    at_trial(3, lambda: client.images.remove(client.images.get(TAG).id, force=True), monkeypatch)
+    at_trial(3, lambda: client.images.remove(client.images.get(TAG).id, force=True))
     assert ref_lab.run() == 4
     assert "is gone" in capsys.readouterr().err
     assert [trial["status"] for trial in ref_lab.trials()].count("ok") == 2
