@@ -46,12 +46,12 @@ def resolve(engine: Engine, request: ImageRequest) -> Resolved:
         InfrastructureError: it is not there and cannot be had, or its build fails.
     """
     if request.kind == "build":
-        return _inspected(engine, _build(engine, request.name), request.name)
+        return _inspected(engine, _build(engine, request.name))
     try:
-        return _inspected(engine, request.name, request.name)
+        return _inspected(engine, request.name)
     except ImageNotFound:
         _pull(engine, request.name)
-        return _inspected(engine, request.name, request.name)
+        return _inspected(engine, request.name)
 
 
 def has_moved(engine: Engine, image: Resolved) -> bool:
@@ -99,13 +99,13 @@ def _is_there(container: Any, path: str) -> bool:  # noqa: ANN401 - the SDK's co
     return True
 
 
-def _inspected(engine: Engine, handle: str, name: str) -> Resolved:
-    found = patiently("look at an image", lambda: engine.client.api.inspect_image(handle))
+def _inspected(engine: Engine, name: str) -> Resolved:
+    found = patiently("look at an image", lambda: engine.client.api.inspect_image(name))
     config = found.get("Config") or {}
     digests = found.get("RepoDigests") or []
     pairs = (entry.partition("=") for entry in config.get("Env") or ())
     return Resolved(
-        name=handle if handle.startswith(BUILD_TAG) else name,
+        name=name,
         id=str(found["Id"]),
         digest=str(digests[0]) if digests else None,
         env={key: value for key, _, value in pairs},
