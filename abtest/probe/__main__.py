@@ -28,7 +28,7 @@ def main() -> int:
             _answer(outbox, "survey.json", None, lambda body: _survey(asked, body))
         else:
             marks = Marks(asked.out)
-            _answer(outbox, "trial.json", marks, lambda body: _trial(asked, marks, body))
+            _answer(outbox, "trial.json", marks, lambda body: _trial(asked, marks, outbox, body))
             marks.enter("done")
     finally:
         sys.stdout.flush()
@@ -42,13 +42,14 @@ def _survey(asked: Request, body: dict[str, Any]) -> None:
     body.update(survey(asked))
 
 
-def _trial(asked: Request, marks: Marks, body: dict[str, Any]) -> None:
+def _trial(asked: Request, marks: Marks, outbox: Outbox, body: dict[str, Any]) -> None:
     from abtest.probe.trial import Trial
 
     trial = Trial(asked, marks)
     try:
         trial.run()
     finally:
+        outbox.write_lines("steps.jsonl", trial.steps)
         body.update(trial.report)
 
 

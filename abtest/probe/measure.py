@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 class Timed(NamedTuple):
-    """One generation with its wall time; `start_s` is on the clock of its token stamps."""
+    """One generation with its wall time, the engine's own where it gives one; start and end are on our clock."""
 
     seconds: float
     generation: Generation
     start_s: float = 0.0
+    end_s: float = 0.0
 
 
 def timed(adapter: Adapter, prompts: list[list[int]], count: int) -> Timed:
@@ -32,9 +33,10 @@ def timed(adapter: Adapter, prompts: list[list[int]], count: int) -> Timed:
         generation = adapter.generate(prompts, count)
     except (Exception, SystemExit) as error:
         raise failed("engine-error", f"{type(error).__name__}: {error}") from error
-    seconds = _seconds(generation, time.perf_counter() - start_s)
+    end_s = time.perf_counter()
+    seconds = _seconds(generation, end_s - start_s)
     _check_counts(generation, prompts, count)
-    return Timed(seconds, generation, start_s)
+    return Timed(seconds, generation, start_s, end_s)
 
 
 def _seconds(generation: Generation, around_s: float) -> float:
@@ -106,6 +108,26 @@ def window(kind: str, made: Timed) -> dict[str, Any]:
         "first_token_s": stamps[max(made.generation.first_steps, default=0)] if stamps else None,
         "end_s": made.start_s + made.seconds,
         "tokens": len(made.generation.token_ids[0]),
+    }
+
+
+def steps(kind: str, made: Timed) -> dict[str, Any] | None:
+    """Tell how long each step of a generation took, the prefill first; None without stamps.
+
+    Milliseconds to the microsecond: one long stall and many slow steps have the same mean. The prefill is null where
+    the stamps are of a clock of the engine's own.
+    """
+    stamps = made.generation.token_times_s
+    if not stamps:
+        return None
+    gaps_s = [end - begin for begin, end in zip(stamps, stamps[1:])]
+    ours = made.start_s <= stamps[0] <= made.end_s
+    prefill_ms = round((stamps[0] - made.start_s) * 1e3, 3) if ours else None
+    return {
+        "kind": kind,
+        "start_s": made.start_s,
+        "tokens": len(made.generation.token_ids[0]),
+        "step_ms": [prefill_ms, *(round(gap_s * 1e3, 3) for gap_s in gaps_s)],
     }
 
 

@@ -25,10 +25,19 @@ class Outbox:
 
     def write_json(self, name: str, body: dict[str, Any]) -> None:
         """Write one JSON file atomically: temporary name, fsync, rename."""
+        self._write(name, json.dumps(self._clean(body), sort_keys=True))
+
+    def write_lines(self, name: str, bodies: list[dict[str, Any]]) -> None:
+        """Write JSON lines, as atomically; no file where there are none."""
+        if bodies:
+            lines = (json.dumps(self._clean(body), sort_keys=True) for body in bodies)
+            self._write(name, "".join(line + "\n" for line in lines))
+
+    def _write(self, name: str, text: str) -> None:
         path = os.path.join(self.folder, name)
         temporary = os.path.join(self.folder, "." + name + ".part")
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(self._clean(body), file, sort_keys=True)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

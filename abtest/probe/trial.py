@@ -22,7 +22,12 @@ PROFILED = (
 
 
 class Trial:
-    """Runs the steps and gathers the report; what was gathered before an error is kept."""
+    """Runs the steps and gathers the report; what was gathered before an error is kept.
+
+    Attributes:
+        report: the answer to whoever asked.
+        steps: how long each step of the measured generations took, for the sidecar `steps.jsonl`.
+    """
 
     def __init__(self, asked: Request, marks: Marks) -> None:
         self.report: dict[str, Any] = {
@@ -43,6 +48,7 @@ class Trial:
             "kernels": [],
             "log": [],
         }
+        self.steps: list[dict[str, Any]] = []
         self._asked = asked
         self._marks = marks
         self._log_window: tuple[int, int] | None = None
@@ -136,9 +142,10 @@ class Trial:
             self._marks.pair(len(longs), total)
 
     def _note_windows(self, kind: str, *made: measure.Timed) -> None:
-        self.report["windows"] += [
-            measure.window(kind, one) for one in sorted(made, key=lambda one: one.start_s)
-        ]
+        in_order = sorted(made, key=lambda one: one.start_s)
+        self.report["windows"] += [measure.window(kind, one) for one in in_order]
+        lasted = (measure.steps(kind, one) for one in in_order)
+        self.steps += [one for one in lasted if one is not None]
 
     def _prove_after(self, _adapter: Adapter) -> None:
         self._evidence.collect_identity("after")

@@ -1,5 +1,6 @@
 """Any program as an engine: the documented example, and programs that break the protocol."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -85,6 +86,21 @@ def test_a_program_that_does_not_tell_its_tokens_is_flagged(command_trial: Trial
     report = command_trial('"token_ids": rows', '"produced": [len(row) for row in rows]').answer
     assert (report["error"], report["outputs"]) == (None, None)
     assert report["flags"] == ["outputs-unknown"]
+
+
+def test_steps_are_kept_as_far_as_a_program_tells_them(command_trial: Trial) -> None:
+    made = command_trial()
+    steps = [json.loads(line) for line in (made.out / "steps.jsonl").read_text().splitlines()]
+    assert len(steps) == len(made.answer["windows"])
+    for one in steps:
+        assert len(one["step_ms"]) == one["tokens"]
+        assert one["step_ms"][0] > 0  # the way to the program and its prefill
+
+
+def test_a_program_without_step_times_leaves_no_steps(command_trial: Trial) -> None:
+    made = command_trial('"step_times_s": stamps,', "")
+    assert made.answer["ok"]
+    assert not (made.out / "steps.jsonl").exists()
 
 
 def test_what_a_program_prints_beside_its_answers_goes_to_the_log(command_trial: Trial) -> None:

@@ -27,6 +27,20 @@ def test_c28_every_generation_has_a_window_on_the_machines_clock(trial: Trial) -
     assert starts == sorted(starts)
 
 
+def test_every_step_is_kept_so_that_one_stall_and_many_slow_steps_can_be_told_apart(
+    trial: Trial,
+) -> None:
+    made = trial()
+    lines = (made.out / "steps.jsonl").read_text().splitlines()
+    steps = [json.loads(line) for line in lines]
+    windows = made.answer["windows"]
+    assert [one["kind"] for one in steps] == [one["kind"] for one in windows]
+    for one, window in zip(steps, windows, strict=True):
+        assert len(one["step_ms"]) == one["tokens"] == window["tokens"]
+        assert one["step_ms"][0] is None  # the fake engine's stamps are of a clock of its own
+        assert all(gap_ms > 0 for gap_ms in one["step_ms"][1:])
+
+
 def test_a_steady_decode_follows_all_proofs_and_enters_no_pair(trial: Trial) -> None:
     made = trial(steady_s=0.2, depth=1024)
     report = made.answer
