@@ -80,6 +80,7 @@ check: $(STAMP) ## Format, lint, types, imports, quoted figures, quick tests (th
 	$(ABTEST) verify results *.md docs/*.md >&2
 	$(ABTEST) verify results/h200-vllm-0.26 results/h200-vllm-0.26/*.md >&2
 	$(ABTEST) verify results/reference-2-cores results/reference-2-cores/*.md >&2
+	$(ABTEST) verify results/vllm-cpu-0.27.1 results/vllm-cpu-0.27.1/*.md >&2
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q --ignore=tests/e2e
 
 format: $(STAMP) ## Format the code

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from abtest.analysis import moments, variance
+from abtest.analysis import moments, variance, whereabouts
 from abtest.analysis.classify import UNCLASSIFIED_BELOW, classify
 from abtest.analysis.differential import (
     PREFILL_DOMINATED,
@@ -167,6 +167,7 @@ def _explained(
     if jitter_s is None or not short_s:
         return last  # a time without any prefill has no prefill jitter
     text = f"; jitter of {1000 * jitter_s:.1f} ms ({100 * jitter_s / short_s:.2f} % of T_short) per run would explain it"
+    text += whereabouts.of_spread(records, estimates)
     return Flag(last.name, last.where, last.figures + text, last.why, last.remedy)
 
 

@@ -4,7 +4,8 @@
 
 No part of an A/B: it starts `vllm.LLM` once, as `experiment.yaml` does for the arm `stock` at depth 1024, and times
 requests of 64 tokens step by step while the front end and the engine's core are bound to other processors. Run it in a
-container and outside of one; `VLLM_ENABLE_V1_MULTIPROCESSING=0` puts both into one process.
+container and outside of one; `VLLM_ENABLE_V1_MULTIPROCESSING=0` puts both into one process. Before each request a
+fixed piece of work is done that needs neither the engine nor the card: if it slows down with the steps, it is the processor.
 """
 
 import itertools
@@ -20,6 +21,7 @@ import psutil
 import vllm
 
 DEPTH, TOKENS, REQUESTS = 1024, 64, 12
+WORK = 300_000  # additions of the fixed piece of work
 ARGUMENTS = {
     "load_format": "dummy",
     "dtype": "bfloat16",
@@ -44,6 +46,20 @@ def bind(pid: int, processors: set[int]) -> None:
         os.sched_setaffinity(int(task.name), processors)
 
 
+def work_ms() -> float:
+    """Time the fixed piece of work; milliseconds."""
+    begin_s, total = time.perf_counter(), 0
+    for number in range(WORK):
+        total += number
+    return 1e3 * (time.perf_counter() - begin_s)
+
+
+def stolen_s() -> float:
+    """Seconds that the hypervisor took from all processors since the start, as the kernel counts them."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def decode(engine: Any, name: str) -> list[float]:  # noqa: ANN401 - a private type of vLLM's
     """One request; milliseconds of each step after the prefill."""
     sampling = vllm.SamplingParams(
@@ -62,8 +78,8 @@ def decode(engine: Any, name: str) -> list[float]:  # noqa: ANN401 - a private t
     return [1e3 * (end - begin) for begin, end in itertools.pairwise(stamps)]
 
 
-def summary(requests: list[list[float]]) -> dict[str, Any]:
-    """Medians, and what single stalls add to the mean."""
+def summary(requests: list[list[float]], works_ms: list[float]) -> dict[str, Any]:
+    """Quantiles of the steps, and each request's mean beside the work done just before it."""
     steps = sorted(step for request in requests for step in request)
     return {
         "steps": len(steps),
@@ -73,6 +89,7 @@ def summary(requests: list[list[float]]) -> dict[str, Any]:
         "p90_ms": round(steps[9 * len(steps) // 10], 4),
         "max_ms": round(steps[-1], 4),
         "mean_of_each_request_ms": [round(statistics.fmean(one), 4) for one in requests],
+        "work_before_each_request_ms": [round(one, 4) for one in works_ms],
     }
 
 
@@ -106,12 +123,13 @@ def main() -> None:
         bind(here, front)
         for pid in others:
             bind(pid, rest)
-        requests = [decode(engine, f"{name}-{number}") for number in range(REQUESTS)]
-        found.append({"placement": name, **summary(requests[2:])})
+        stolen = stolen_s()
+        made = [(work_ms(), decode(engine, f"{name}-{number}")) for number in range(REQUESTS)][2:]
+        figures = summary([steps for _, steps in made], [one_ms for one_ms, _ in made])
+        found.append({"placement": name, **figures, "stolen_s": round(stolen_s() - stolen, 3)})
     body = {
         "vllm": vllm.__version__,
         "multiprocessing": os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING", "1"),
-        "where": "container" if Path("/.dockerenv").exists() else "outside",
         "processors": os.cpu_count(),
         "processes": 1 + len(others),
         "placements": found,

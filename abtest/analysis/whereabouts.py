@@ -1,0 +1,56 @@
+"""Where a spread between rounds sits: in the prefill that the differential amplifies, in the kernels, or in neither.
+
+Time stamps inside the long request hold no prefill: jitter of the prefill moves the differential and leaves them alone.
+Kernels of the profiled steps hold nothing of the processor: what moves the steps and leaves them alone is no mode of a
+kernel.
+"""
+
+from collections.abc import Sequence
+
+from abtest.analysis.differential import TrialEstimate
+from abtest.analysis.kernels import kernel_ms
+from abtest.analysis.spread import spread_pct
+from abtest.model.trial import TrialRecord
+
+MOST = 0.5  # of the spread: above it the quantity shows the spread itself
+LITTLE = 0.2  # below it the quantity does not
+
+
+def of_spread(records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate]) -> str:
+    """Tell what else was measured in the same rounds, and whether it moves with the rates; empty if nothing was.
+
+    Args:
+        records: counted records of one cell whose spread is over the gate.
+        estimates: of the same records.
+    """
+    rates = [one.rate_tok_s for one in estimates if one.rate_tok_s is not None]
+    spread = spread_pct(rates)
+    if not spread:
+        return ""
+    stamped = [one.timestamps_tok_s for one in estimates if one.timestamps_tok_s is not None]
+    busy_ms = [one for one in map(kernel_ms, records) if one is not None]
+    parts = []
+    if len(stamped) == len(records):
+        parts.append(_by_stamps(spread_pct(stamped) or 0.0, spread))
+    if len(busy_ms) == len(records):
+        parts.append(_by_kernels(busy_ms, spread))
+    return "".join(f"; {part}" for part in parts)
+
+
+def _by_stamps(stamped_pct: float, spread: float) -> str:
+    seen = f"by time stamps, which hold no prefill, the spread is {stamped_pct:.1f} %"
+    if stamped_pct >= MOST * spread:
+        return f"{seen}: it is not the prefill's jitter"
+    if stamped_pct <= LITTLE * spread:
+        return f"{seen}: it is the prefill's jitter, amplified"
+    return seen
+
+
+def _by_kernels(busy_ms: Sequence[float], spread: float) -> str:
+    seen = f"the kernels of a step took {min(busy_ms):.4g} to {max(busy_ms):.4g} ms"
+    moved_pct = spread_pct(busy_ms) or 0.0
+    if moved_pct <= LITTLE * spread:
+        return f"{seen}: it is not in the kernels"
+    if moved_pct >= MOST * spread:
+        return f"{seen}: the kernels themselves differ"
+    return seen
