@@ -1,7 +1,7 @@
 # Every target makes .venv by itself. Recipes are silent: stdout is the result.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help ab aa control rerun summary pr verify report doctor test check format schema bench calibrate torture clean
+.PHONY: help image ab aa control rerun summary pr verify report doctor test check format schema bench calibrate torture clean
 
 EXPERIMENT ?= arms/reference
 RESULTS ?= latest
@@ -24,6 +24,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ABTEST := $(BIN)/abtest
 
+RECIPE = $(wildcard $(EXPERIMENT)/image/build.sh)
 CONTROL_OPTIONS = $(if $(DEPTHS),--depths '$(DEPTHS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
   $(if $(RUNTIME),--runtime '$(RUNTIME)')
 
@@ -40,14 +41,17 @@ $(STAMP): pyproject.toml constraints.txt
 help: ## Show this list
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-ab: $(STAMP) ## Run an A/B: make ab ARMS=stock,splitkv [EXPERIMENT=..] [DEPTHS=..] [ROUNDS=..] [RUNTIME=..] [GATE=..]
+image: ## Make the image of an experiment that has a recipe, where the engine lacks it (ab, aa, control do so)
+	$(if $(RECIPE),$(RECIPE) >&2)
+
+ab: $(STAMP) image ## Run an A/B: make ab ARMS=stock,splitkv [EXPERIMENT=..] [DEPTHS=..] [ROUNDS=..] [RUNTIME=..] [GATE=..]
 	$(ABTEST) run $(EXPERIMENT) $(if $(ARMS),--arms '$(ARMS)') $(if $(DEPTHS),--depths '$(DEPTHS)') \
 	  $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(RUNTIME),--runtime '$(RUNTIME)') $(if $(GATE),--gate '$(GATE)')
 
-aa: $(STAMP) ## Run the baseline against itself, for the noise floor: make aa [EXPERIMENT=..] [DEPTHS=..] [ROUNDS=..]
+aa: $(STAMP) image ## Run the baseline against itself, for the noise floor: make aa [EXPERIMENT=..] [DEPTHS=..] [ROUNDS=..]
 	$(ABTEST) aa $(EXPERIMENT) $(CONTROL_OPTIONS)
 
-control: $(STAMP) ## Plant a known slow-down and look for it: make control [PER_CALL_MS=0.5] [EXPERIMENT=..] [DEPTHS=..]
+control: $(STAMP) image ## Plant a known slow-down and look for it: make control [PER_CALL_MS=0.5] [EXPERIMENT=..] [DEPTHS=..]
 	$(ABTEST) control $(EXPERIMENT) $(CONTROL_OPTIONS) $(if $(PER_CALL_MS),--per-call-ms '$(PER_CALL_MS)')
 
 rerun: $(STAMP) ## Add rounds for suspicious cells, or for one: make rerun [CELL=splitkv@8192 ROUNDS=2]

@@ -4,8 +4,10 @@ As processes where ABTEST_VLLM_PYTHON names the interpreter of an environment th
 ABTEST_VLLM_IMAGE names the image that arms/vllm-cpu/image/build.sh makes.
 """
 
+import itertools
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +27,21 @@ EITHER = [
 ]
 pytestmark = pytest.mark.timeout(1200)
 SHORT = (
-    ("depths: [1024, 8192, 16384]", "depths: [512]"),
     ("tokens: [8, 64]", "tokens: [2, 6]"),
     ("pairs: 3", "pairs: 1"),
     ("rounds: 4", "rounds: 2"),
+)
+ALL_DEPTHS = "depths: [1024, 8192, 16384]"
+TWO_DEPTHS, ONE_DEPTH = (ALL_DEPTHS, "depths: [512, 2048]"), (ALL_DEPTHS, "depths: [512]")
+ONE_ROUND = ("rounds: 2", "rounds: 1\nallow_unbalanced: true")
+MD5 = "1b3d5d0120fb79e635beabe02f40e936"
+IN_PROCESS = """\
+    VLLM_ENABLE_V1_MULTIPROCESSING: "0"           # engine and worker in one process: the others would spin against it
+"""
+DEFAULT_MODE = (IN_PROCESS, "")
+TWO_CORES = (
+    'OMP_NUM_THREADS: "2"',
+    f'VLLM_CPU_OMP_THREADS_BIND: "{",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))}"',
 )
 PLACE = {
     "process": ("process.yaml", ("python: /opt/vllm-cpu/bin/python", f"python: {PYTHON}")),
@@ -42,15 +55,17 @@ def run(tmp_path: Path, repository: Path) -> Run:
     """Run the experiment in a runtime, shortened, with places of its text changed."""
     shutil.copytree(repository / "arms" / "vllm-cpu", tmp_path / "exp")
 
-    def run(runtime: str, *changes: tuple[str, str]) -> int:
+    def run(runtime: str, *changes: tuple[str, str], budget: str = "1h") -> int:
         name, place = PLACE[runtime]
         file = tmp_path / "exp" / name
         text = file.read_text()
-        for old, new in (*SHORT, place, *changes):
+        depths = () if TWO_DEPTHS in changes else (ONE_DEPTH,)
+        for old, new in (*SHORT, *depths, place, *changes):
             assert text.count(old) == 1, old
             text = text.replace(old, new)
         file.write_text(text)
-        return main(["run", str(file), "--results", str(tmp_path / "results")])
+        where = ["--results", str(tmp_path / "results"), "--budget", budget]
+        return main(["run", str(file), *where])
 
     return run
 
@@ -60,34 +75,63 @@ def trials(tmp_path: Path) -> list[dict[str, Any]]:
     return [record for line in lines if (record := json.loads(line))["kind"] == "trial"]
 
 
+def decoded(trial: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one["values"] for one in trial["routes"] if one["phase"] == "decode"]
+
+
 @pytest.mark.parametrize("runtime", EITHER)
 def test_the_switched_line_is_proved_and_changes_the_route(
     run: Run, tmp_path: Path, runtime: str
 ) -> None:
-    assert run(runtime) in (0, 5)  # on a busy machine two short rounds may compare nothing
+    assert run(runtime, TWO_DEPTHS) in (0, 5)  # on a busy machine two short rounds may tell nothing
     found = trials(tmp_path)
-    assert {trial["status"] for trial in found} == {"ok"}
+    counted = [one for one in found if not one["discarded"]]
+    places = [(one["arm"], one["depth"], one["round"]) for one in counted]
+    assert sorted(places) == sorted(itertools.product(("nosplit", "stock"), (512, 2048), (1, 2)))
+    assert sorted(one["arm"] for one in found if one["discarded"]) == ["nosplit", "stock"]
+    files: dict[str, set[str]] = {"stock": set(), "nosplit": set()}
     for trial in found:
+        assert (trial["status"], trial["flags"]) == ("ok", ["dummy-weights"])
         splits = 2 if trial["arm"] == "stock" else 0
-        decode = [one for one in trial["routes"] if one["phase"] == "decode"]
-        assert {one["values"]["kv_splits"] for one in decode} == {splits}
+        assert {one["kv_splits"] for one in decoded(trial)} == {splits}
+        assert {one["when"] for one in trial["identity"]} == {"before", "after"}
         assert all(one["match"] for one in trial["identity"])
+        files[trial["arm"]] |= {one["md5"] for one in trial["identity"]}
         assert trial["environment"]["engine.rank0.backend.decoder"] == "CPU_ATTN"
-        assert trial["flags"] == ["dummy-weights"]
+    assert files["stock"] == {MD5}
+    assert len(files["nosplit"] - files["stock"]) == 1
 
 
 @pytest.mark.parametrize("runtime", EITHER)
-def test_both_arms_on_one_thread_are_found_by_the_route(
+def test_b2_both_arms_on_one_thread_are_found_by_the_route(
     run: Run, tmp_path: Path, runtime: str
 ) -> None:
-    """The engine core in a process of its own binds its worker to one core of a machine with two."""
-    assert (
-        run(runtime, ('VLLM_ENABLE_V1_MULTIPROCESSING: "0"', 'VLLM_ENABLE_V1_MULTIPROCESSING: "1"'))
-        == 3
-    )
+    """So it is by default on a machine with two cores: one of them is kept for the engine's front end."""
+    assert run(runtime, ('OMP_NUM_THREADS: "2"', 'OMP_NUM_THREADS: "1"')) == 3
     (trial,) = trials(tmp_path)
     assert trial["reason"].startswith("route-mismatch: rank 0 decoded with ")
+    assert {one["kv_splits"] for one in decoded(trial)} == {0}
     assert all(one["match"] for one in trial["identity"])
+
+
+@pytest.mark.parametrize("runtime", EITHER)
+def test_a_worker_in_a_process_of_its_own_is_proved(
+    run: Run, tmp_path: Path, runtime: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Front end, engine core and worker are three processes by default; the budget ends the run after one trial."""
+    assert run(runtime, DEFAULT_MODE, TWO_CORES, budget="1s") == 5
+    assert "the time budget ended this run" in capsys.readouterr().err
+    (trial,) = trials(tmp_path)
+    assert (trial["status"], trial["arm"]) == ("ok", "stock")
+    assert "env.VLLM_ENABLE_V1_MULTIPROCESSING" not in trial["environment"]
+    log = (tmp_path / "results" / "latest" / "trials" / trial["trial"] / "engine.log").read_text()
+    (core,) = set(re.findall(r"\(EngineCore pid=(\d+)\)", log))
+    proofs = trial["identity"]
+    assert sorted(one["when"] for one in proofs) == ["after", "before"]
+    assert all((one["match"], one["md5"]) == (True, MD5) for one in proofs)
+    (worker,) = {one["pid"] for one in proofs}
+    assert worker > int(core)
+    assert {one["kv_splits"] for one in decoded(trial)} == {2}
 
 
 @needs_python
@@ -97,7 +141,7 @@ def test_two_ranks_answer_each_for_itself(run: Run, tmp_path: Path) -> None:
     config.write_text(json.dumps({**model, "num_attention_heads": 2, "num_key_value_heads": 2}))
     assert run(
         "process",
-        ("rounds: 2", "rounds: 1\nallow_unbalanced: true"),  # two ranks on two cores take minutes
+        ONE_ROUND,  # two ranks on two cores take minutes
         ("engine:\n", "engine:\n  tensor_parallel: 2\n"),
         ('OMP_NUM_THREADS: "2"', 'VLLM_CPU_SIM_MULTI_NUMA: "1"'),
         ("    stock: {kv_splits: 2, threads: 2}\n    nosplit: {kv_splits: 0, threads: 2}\n", "    nosplit: {kv_splits: 0}\n"),
