@@ -1,5 +1,6 @@
 """A/A runs and controls: what one of them exits with, and the last of each for a table's footer."""
 
+from collections import defaultdict
 from pathlib import Path
 
 from abtest.cli import results
@@ -14,8 +15,11 @@ SAME_IMAGE = ("kind", "id", "digest", "fingerprint")
 
 
 def last_controls(run_folder: Path, run: results.RunFile) -> tuple[LastControl, ...]:
-    """Find the newest A/A and the newest control beside a run, for the same image, host and isolation."""
-    newest: dict[str, tuple[Path, results.RunFile]] = {}
+    """Find the newest A/A and the newest control beside a run, for the same image, host and isolation.
+
+    One that measured something comes before a newer one that did not, such as one that was interrupted.
+    """
+    found: dict[str, list[tuple[Path, results.RunFile]]] = defaultdict(list)
     for path in run_folder.resolve().parent.glob(f"*/{store.RUN}"):
         if path.parent.is_symlink() or path.parent == run_folder.resolve():
             continue
@@ -23,10 +27,9 @@ def last_controls(run_folder: Path, run: results.RunFile) -> tuple[LastControl, 
             other = results.read_run(path.parent)
         except AbtestError:
             continue  # a damaged neighbour is reported when it is used itself
-        known = newest.get(other.purpose)
-        if _same_place(run, other) and (known is None or known[1].created < other.created):
-            newest[other.purpose] = (path.parent, other)
-    return tuple(_last(kind, newest.get(kind)) for kind in (SAME_FILE, PLANTED))
+        if _same_place(run, other):
+            found[other.purpose].append((path.parent, other))
+    return tuple(_last(kind, found[kind]) for kind in (SAME_FILE, PLANTED))
 
 
 def _same_place(run: results.RunFile, other: results.RunFile) -> bool:
@@ -35,10 +38,21 @@ def _same_place(run: results.RunFile, other: results.RunFile) -> bool:
     )
 
 
-def _last(kind: str, found: tuple[Path, results.RunFile] | None) -> LastControl:
-    if found is None:
-        return LastControl(kind)
-    folder, run = found
+def _last(kind: str, found: list[tuple[Path, results.RunFile]]) -> LastControl:
+    newest_first = sorted(found, key=lambda one: one[1].created, reverse=True)
+    told = (_told(kind, folder, run) for folder, run in newest_first)
+    measured = next((one for one in told if _measured(one)), None)
+    if measured is not None or not found:
+        return measured or LastControl(kind)
+    _, run = newest_first[0]
+    return LastControl(kind, run.run, run.created)
+
+
+def _measured(last: LastControl) -> bool:
+    return bool(last.floor) or any(one.outcome is not Outcome.NOT_MEASURED for one in last.control)
+
+
+def _told(kind: str, folder: Path, run: results.RunFile) -> LastControl:
     try:
         summary = recompute(run, store.read(folder))
     except AbtestError:

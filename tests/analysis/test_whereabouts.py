@@ -26,26 +26,42 @@ def _said(
         if stamped is not None:
             change["token_s_per_token"] = (1 / stamped[place],) * 3
         if kernels_ms is not None:
-            change["kernels"] = ({"rank": 0, "name": "a", "calls": 1.0, "ms_per_step": kernels_ms[place]},)
+            change["kernels"] = (
+                {"rank": 0, "name": "a", "calls": 1.0, "ms_per_step": kernels_ms[place]},
+            )
         records += [
             make_trial("stock", place + 1, 1, rate, **change),
             make_trial("fast", place + 1, 2, 150.0),
         ]
-    flags = [one for cell in summarise(records).cells for one in cell.flags if one.where.startswith("stock")]
+    flags = [
+        one
+        for cell in summarise(records).cells
+        for one in cell.flags
+        if one.where.startswith("stock")
+    ]
     return " ".join(one.figures for one in flags)
 
 
-def test_stamps_that_move_with_the_rates_acquit_the_prefill(make_trial: Make, summarise: Summarise) -> None:
+def test_stamps_that_move_with_the_rates_acquit_the_prefill(
+    make_trial: Make, summarise: Summarise
+) -> None:
     said = _said(make_trial, summarise, stamped=TWO_GROUPS)
-    assert "by time stamps, which hold no prefill, the spread is 50.0 %: it is not the prefill's jitter" in said
+    assert (
+        "by time stamps, which hold no prefill, the spread is 50.0 %: it is not the prefill's jitter"
+        in said
+    )
 
 
-def test_stamps_that_stand_still_convict_the_prefill(make_trial: Make, summarise: Summarise) -> None:
+def test_stamps_that_stand_still_convict_the_prefill(
+    make_trial: Make, summarise: Summarise
+) -> None:
     said = _said(make_trial, summarise, stamped=(80.0, 80.4, 79.9, 80.1))
     assert "the spread is 0.6 %: it is the prefill's jitter, amplified" in said
 
 
-def test_stamps_that_move_by_some_of_it_are_told_without_a_judgement(make_trial: Make, summarise: Summarise) -> None:
+def test_stamps_that_move_by_some_of_it_are_told_without_a_judgement(
+    make_trial: Make, summarise: Summarise
+) -> None:
     said = _said(make_trial, summarise, stamped=(74.0, 86.0, 74.0, 86.0))
     assert "the spread is 15.0 %" in said
     assert "prefill's" not in said
@@ -64,7 +80,10 @@ def test_kernels_acquit_or_convict_themselves(
 ) -> None:
     said = _said(make_trial, summarise, kernels_ms=kernels_ms)
     assert verdict in said
-    assert ("not in the kernels" in said, "themselves differ" in said) == ("not in" in verdict, "themselves" in verdict)
+    assert ("not in the kernels" in said, "themselves differ" in said) == (
+        "not in" in verdict,
+        "themselves" in verdict,
+    )
 
 
 def test_nothing_is_told_of_what_some_rounds_lack(make_trial: Make, summarise: Summarise) -> None:
@@ -74,7 +93,11 @@ def test_nothing_is_told_of_what_some_rounds_lack(make_trial: Make, summarise: S
     assert "kernels" not in said
 
 
-def test_a_cell_within_its_gate_has_no_spread_to_place(make_trial: Make, summarise: Summarise) -> None:
+def test_a_cell_within_its_gate_has_no_spread_to_place(
+    make_trial: Make, summarise: Summarise
+) -> None:
     steady = (100.0, 100.5, 99.8, 100.1)
-    said = _said(make_trial, summarise, stamped=steady, kernels_ms=(1.0, 1.0, 1.0, 1.0), rates=steady)
+    said = _said(
+        make_trial, summarise, stamped=steady, kernels_ms=(1.0, 1.0, 1.0, 1.0), rates=steady
+    )
     assert "kernels of a step" not in said

@@ -172,6 +172,20 @@ def test_the_footer_names_the_last_ones_for_the_same_image_and_host(desk: Any) -
     assert last == {"aa": named, "control": None}  # a control does not vouch for itself
 
 
+def test_one_that_measured_something_is_named_before_a_newer_one_that_was_interrupted(
+    desk: Any,
+) -> None:
+    assert desk.run() == 0
+    first = desk.latest.resolve()
+    simulated(desk, "aa")
+    measured = desk.latest.resolve().name
+    simulated(desk, "aa")
+    desk.cut(1)
+    desk.shell("summary", str(first))
+    assert f"image and host: {measured}, 20" in desk.out
+    assert "nothing was measured" not in desk.out
+
+
 @pytest.mark.parametrize("key", ["host", "isolation", "image"])
 def test_a_control_of_another_place_is_not_named(key: str, desk: Any) -> None:
     simulated(desk, "aa")

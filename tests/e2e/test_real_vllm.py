@@ -27,7 +27,7 @@ EITHER = [
 ]
 pytestmark = pytest.mark.timeout(1200)
 SHORT = (
-    ("tokens: [8, 64]", "tokens: [2, 6]"),
+    ("tokens: [8, 256]", "tokens: [2, 6]"),
     ("pairs: 3", "pairs: 1"),
     ("rounds: 4", "rounds: 2"),
 )
