@@ -15,6 +15,8 @@ TESTS ?=
 FILES ?=
 GATE ?=
 PER_CALL_MS ?=
+PAUSE ?=
+KEEP ?=
 RUNS ?= 200
 SEED ?= 1
 PYTHON ?= python3
@@ -97,7 +99,8 @@ calibrate: $(STAMP) ## Try the statistics on simulated worlds; writes docs/calib
 	$(BIN)/python -m tools.calibrate > docs/calibration.md
 
 torture: $(STAMP) ## Runs with one fault each at a random instant: make torture [RUNS=200] [SEED=1]
-	$(BIN)/python -m tools.torture --runs $(RUNS) --seed $(SEED)
+	$(BIN)/python -m tools.torture --runs $(RUNS) --seed $(SEED) \
+	  $(if $(PAUSE),--pause '$(PAUSE)') $(if $(KEEP),--keep '$(KEEP)')
 
 clean: ## Remove what make made (results stay)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
