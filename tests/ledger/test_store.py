@@ -229,6 +229,8 @@ def test_a_file_that_cannot_be_made_whole_leaves_nothing_behind(
         ("environment", {"python": {}}),
         ("files", {"a": 1}),
         ("tokens", [10**400, 1]),
+        ("pairs", [{"t_short_s": 1e200, "t_long_s": 1, "first": "short"}]),
+        ("token_s_per_token", [10.0**100]),
         ("host", "\ud800"),
         ("routes", [{"rank": 0, "phase": "decode", "values": {"a": []}, "count": 1}]),
     ],
