@@ -231,6 +231,8 @@ def test_a_file_that_cannot_be_made_whole_leaves_nothing_behind(
         ("tokens", [10**400, 1]),
         ("pairs", [{"t_short_s": 1e200, "t_long_s": 1, "first": "short"}]),
         ("token_s_per_token", [10.0**100]),
+        ("kernels", [{}]),
+        ("kernels", [{"rank": 0, "name": "a", "calls": 1, "ms_per_step": "fast"}]),
         ("host", "\ud800"),
         ("routes", [{"rank": 0, "phase": "decode", "values": {"a": []}, "count": 1}]),
     ],
