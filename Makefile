@@ -1,7 +1,7 @@
 # Every target makes .venv by itself. Recipes are silent: stdout is the result.
 .SILENT:
 .DEFAULT_GOAL := help
-.PHONY: help image ab aa control rerun summary pr verify report doctor test check format schema bench calibrate torture clean
+.PHONY: help image ab aa control rerun summary pr verify report doctor test check format schema bench calibrate torture fuzz clean
 
 EXPERIMENT ?= arms/reference
 RESULTS ?= latest
@@ -15,8 +15,11 @@ TESTS ?=
 FILES ?=
 GATE ?=
 PER_CALL_MS ?=
+PAUSE ?=
+KEEP ?=
 RUNS ?= 200
 SEED ?= 1
+MINUTES ?= 60
 PYTHON ?= python3
 
 VENV := .venv
@@ -102,7 +105,12 @@ calibrate: $(STAMP) ## Try the statistics on simulated worlds; writes docs/calib
 	$(BIN)/python -m tools.calibrate > docs/calibration.md
 
 torture: $(STAMP) ## Runs with one fault each at a random instant: make torture [RUNS=200] [SEED=1]
-	$(BIN)/python -m tools.torture --runs $(RUNS) --seed $(SEED)
+	$(BIN)/python -m tools.torture --runs $(RUNS) --seed $(SEED) \
+	  $(if $(PAUSE),--pause '$(PAUSE)') $(if $(KEEP),--keep '$(KEEP)')
+
+fuzz: $(STAMP) ## The property tests with ever other seeds: make fuzz [MINUTES=60] [SEED=1]
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m tools.fuzz --minutes $(MINUTES) --seed $(SEED) \
+	  $(if $(PAUSE),--pause '$(PAUSE)')
 
 clean: ## Remove what make made (results stay)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

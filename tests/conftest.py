@@ -8,6 +8,7 @@ from hypothesis import settings
 
 settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("long", max_examples=2_000, deadline=None)  # --hypothesis-profile=long
+settings.register_profile("fuzz", max_examples=300, deadline=None)  # one round of `make fuzz`
 settings.load_profile("quick")
 
 REQUIRE = "ABTEST_REQUIRE_DOCKER"

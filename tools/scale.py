@@ -1,16 +1,22 @@
 """How `abtest summary` grows with its ledger: time, peak memory, and the factor from 10 000 records."""
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
+from abtest.ledger import codec, store
 from tools import ledgers
 
 SIZES = (10_000, 100_000)
 CONDITIONS = 100
 REPEATS = 3
+TURNS = 5
 LIMIT_S, LIMIT_MB = 3.0, 500.0
 
 
@@ -47,6 +53,24 @@ def bench_summary() -> None:
                 f"  {size:>7} records, {ledgers.size_of(run) / 1e6:5.0f} MB: {best[0]:5.2f} s, "
                 f"{best[1]:5.2f} s of processor, {best[2]:5.0f} MB{growth}"
             )
+        bench_checksum(Path(folder) / str(SIZES[-1]), SIZES[-1])
+
+
+def bench_checksum(run: Path, size: int) -> None:
+    """Print what holding every line against its checksum adds to reading a ledger, taken in turn."""
+    blind = patch.multiple(codec, is_altered=lambda _line: False, is_unsigned=lambda _line: False)
+    times_s: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(TURNS):
+        for checked in (True, False) if turn % 2 else (False, True):
+            with nullcontext() if checked else blind:
+                start_s = time.process_time()
+                store.read(run, brief=True)
+                times_s[checked].append(time.process_time() - start_s)
+    ours_s, bare_s = (statistics.median(times_s[checked]) for checked in (True, False))
+    print(
+        f"  reading {size} records with checksums / without, medians of {TURNS}: "
+        f"{ours_s:.2f} s / {bare_s:.2f} s of processor, {ours_s / bare_s:.2f}x"
+    )
 
 
 if __name__ == "__main__":

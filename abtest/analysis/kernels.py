@@ -25,9 +25,9 @@ MS_PER_S = 1000.0
 
 def kernel_ms(record: TrialRecord) -> float | None:
     """Sum the kernels of one step, in the rank where they take longest; None without a profile."""
-    per_rank: dict[object, float] = defaultdict(float)
+    per_rank: dict[int, float] = defaultdict(float)
     for row in record.kernels:
-        per_rank[row.get("rank")] += float(row.get("ms_per_step") or 0.0)
+        per_rank[row.rank] += row.ms_per_step
     return max(per_rank.values(), default=None)
 
 

@@ -208,6 +208,8 @@ def _check_form(known: Mapping[str, Any]) -> None:
     wrong = [name for name, value in known.items() if not tests[name](value)]
     if wrong:
         raise TypeError(f"{wrong[0]} has the wrong form")
+    if known["baseline"] not in known["arms"]:
+        raise ValueError(f"its baseline {known['baseline']!r} is none of its arms")
     text = fits(tuple[str, ...])
     for name, arm in known["arms"].items():
         files = arm.get("files")

@@ -16,7 +16,10 @@ SCHEMA = 1
 CHECKSUM = re.compile(
     rb',"crc32":"([0-9a-f]{8})"\}\n?$'
 )  # the last key of a line, over all before it
-HUGE = re.compile(rb"[\[:,]-?[0-9]{19,}[\],}]")  # no count is so large, and arithmetic ends there
+# No count and no time is so large (19 digits, or an exponent of three), and arithmetic ends there.
+HUGE = re.compile(
+    rb"[\[:,]\s*-?(?:[0-9]{19,}[0-9.]*(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]\+?0*[1-9][0-9]{2,})\s*[\],}]"
+)
 
 
 class AlienLineError(ValueError):
@@ -73,7 +76,7 @@ def is_unsigned(line: bytes) -> bool:
 
 
 def has_huge_number(line: bytes) -> bool:
-    """Tell whether a line holds a whole number that no arithmetic here can take."""
+    """Tell whether a line holds a number that no arithmetic here can take."""
     return HUGE.search(line) is not None
 
 

@@ -93,6 +93,16 @@ class RouteCount:
 
 
 @dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel of one rank's decode steps: launches and milliseconds per step, from a profile."""
+
+    rank: int
+    name: str
+    calls: float
+    ms_per_step: float
+
+
+@dataclass(frozen=True, slots=True)
 class Outputs:
     """The token ids' hash, and where they first differ from the first trial of the condition."""
 
@@ -119,7 +129,7 @@ class TrialRecord:
         tokens: (n_short, n_long).
         token_s_per_token: (t_long - t_short) / (n_long - n_short) inside the long request of each pair,
             in seconds per token; empty where no time stamps exist.
-        kernels: what decode steps launched in an untimed, profiled request: rank, name, calls and ms_per_step.
+        kernels: what decode steps launched in an untimed, profiled request.
         engine_log: findings in the engine's log: component, fact, value, the line itself, in_window (while pairs ran).
         environment: flat facts that must be equal between arms but for what is declared.
         caches: the policy (of older records that alone, as text); where one was kept, its key, and its fingerprint before and after.
@@ -150,7 +160,7 @@ class TrialRecord:
     prompt_sha256: str | None = None
     identity: tuple[RankIdentity, ...] = ()
     routes: tuple[RouteCount, ...] = ()
-    kernels: tuple[Mapping[str, Scalar], ...] = ()
+    kernels: tuple[Kernel, ...] = ()
     engine_log: tuple[Mapping[str, Scalar], ...] = ()
     container: ContainerFacts | None = None
     host: str | None = None

@@ -100,9 +100,7 @@ def kernels(records: Sequence[TrialRecord]) -> str:
     seen: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for one in records:
         for kernel in one.kernels:
-            ms = kernel.get("ms_per_step")
-            if isinstance(ms, int | float):
-                seen[one.cell][str(kernel.get("name"))].append(float(ms))
+            seen[one.cell][kernel.name].append(kernel.ms_per_step)
     head = ("cell", "kernel", "ms per step, mean of ranks and trials")
     rows = (row for cell, found in sorted(seen.items()) for row in _kernels(cell, found))
     return gfm.table(head, rows, frozenset((2,))) if seen else "No kernel was recorded.\n"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from abtest.model.telemetry import Window
-from abtest.model.trial import Pair, RankIdentity, RouteCount, Scalar
+from abtest.model.trial import Kernel, Pair, RankIdentity, RouteCount, Scalar
 
 
 class BadReportError(ValueError):
@@ -31,7 +31,7 @@ class Evidence:
     token_s_per_token: tuple[float, ...] = ()
     identity: tuple[RankIdentity, ...] = ()
     routes: tuple[RouteCount, ...] = ()
-    kernels: tuple[Mapping[str, Scalar], ...] = ()
+    kernels: tuple[Kernel, ...] = ()
     engine_log: tuple[Mapping[str, Scalar], ...] = ()
     worker_pids: tuple[int, ...] = ()
     prompt: tuple[str, int] | None = None
@@ -120,13 +120,13 @@ def _route(value: Mapping[str, Any]) -> RouteCount:
     )
 
 
-def _kernel(value: Mapping[str, Any]) -> Mapping[str, Scalar]:
-    return {
-        "rank": int(value["rank"]),
-        "name": str(value["name"]),
-        "calls": float(value["calls"]),
-        "ms_per_step": float(value["ms_per_step"]),
-    }
+def _kernel(value: Mapping[str, Any]) -> Kernel:
+    return Kernel(
+        int(value["rank"]),
+        str(value["name"]),
+        float(value["calls"]),
+        float(value["ms_per_step"]),
+    )
 
 
 def _finding(value: Mapping[str, Any]) -> Mapping[str, Scalar]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from abtest.model.sandbox import Collected, Exit, Swap
-from abtest.model.trial import Pair, PlannedTrial, RankIdentity, RouteCount, Scalar, Status
+from abtest.model.trial import Kernel, Pair, PlannedTrial, RankIdentity, RouteCount, Scalar, Status
 from abtest.runner.evidence import Evidence
 from abtest.spec import Experiment
 
@@ -108,7 +108,7 @@ def _route_faults(
     experiment: Experiment,
     arm: str,
     routes: Sequence[RouteCount],
-    kernels: Sequence[Mapping[str, Scalar]],
+    kernels: Sequence[Kernel],
 ) -> Iterator[str]:
     if experiment.routes is None:
         return
@@ -122,7 +122,7 @@ def _route_faults(
 
 
 def _deciding(
-    rank: int, routes: Sequence[RouteCount], kernels: Sequence[Mapping[str, Scalar]]
+    rank: int, routes: Sequence[RouteCount], kernels: Sequence[Kernel]
 ) -> list[RouteCount]:
     """Choose the records that say what a decode step does.
 
@@ -131,7 +131,7 @@ def _deciding(
     """
     own = [route for route in routes if route.rank == rank]
     decode = [route for route in own if route.phase == "decode"]
-    if decode or not any(row["rank"] == rank for row in kernels):
+    if decode or not any(row.rank == rank for row in kernels):
         return decode
     return [route for route in own if route.phase == "capture"]
 

@@ -154,7 +154,7 @@ class NvidiaCards:
             ),
         }
         found = {name: self._each(call) for name, call in calls.items()}
-        with suppress(Exception):
+        with suppress(Exception):  # as with every other fact: what cannot be had is left out
             found["gpu.driver"] = _word(n.nvmlSystemGetDriverVersion())
         return {name: value for name, value in found.items() if value}
 
@@ -162,7 +162,7 @@ class NvidiaCards:
         """Ask every card, and say it once where all say the same."""
         said = []
         for handle in self._handles:
-            with suppress(Exception):
+            with suppress(Exception):  # not on every card, and not with every driver
                 said.append(str(call(handle)))
         if not said:
             return None

@@ -5,15 +5,15 @@ from collections.abc import Callable
 import pytest
 
 from abtest.model.result import Difference, Summary
-from abtest.model.trial import RouteCount, TrialRecord
+from abtest.model.trial import Kernel, RouteCount, TrialRecord
 
 FILES = Difference("file", {"stock": "a", "fast": "b"})
 Make = Callable[..., TrialRecord]
 Summarise = Callable[..., Summary]
 
 
-def _rows(ms: float, name: str = "attention") -> tuple[dict[str, object], ...]:
-    return ({"rank": 0, "name": name, "calls": 16.0, "ms_per_step": ms},)
+def _rows(ms: float, name: str = "attention") -> tuple[Kernel, ...]:
+    return (Kernel(0, name, 16.0, ms),)
 
 
 def _records(

@@ -128,6 +128,16 @@ def test_no_valid_trial_compares_nothing_and_says_what_became_of_them(
     assert "nothing could be compared" in err
 
 
+def test_a_run_whose_baseline_is_none_of_its_arms_is_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_folder(tmp_path, rounds(4))
+    body = json.loads((tmp_path / store.RUN).read_text())
+    store.write_json(tmp_path / store.RUN, {**body, "baseline": "stok"})
+    assert main(["summary", folder]) == 3
+    assert "its baseline 'stok' is none of its arms" in capsys.readouterr().err
+
+
 def test_an_empty_ledger_compares_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from abtest.cli.main import main
 from abtest.ledger import codec, store
 from abtest.model.trial import (
     ContainerFacts,
+    Kernel,
     Outputs,
     Pair,
     RankIdentity,
@@ -57,7 +58,8 @@ records = st.builds(
     prompt_sha256=st.none() | text,
     identity=some(identity),
     routes=some(st.builds(RouteCount, number, text, flat, number)),
-    kernels=some(flat),
+    kernels=some(st.builds(Kernel, number, text, real, real)),
+    engine_log=some(flat),
     container=st.none() | st.builds(ContainerFacts),
     environment=words,
     telemetry=st.none(),

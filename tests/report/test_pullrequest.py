@@ -10,7 +10,7 @@ import pytest
 
 from abtest.analysis.summary import summarize
 from abtest.model.result import Difference, Interval, Summary, Verdict
-from abtest.model.trial import RouteCount, Status, TrialRecord
+from abtest.model.trial import Kernel, RouteCount, Status, TrialRecord
 from abtest.report import markdown, pullrequest
 from abtest.report.origin import Origin
 from tests.report import test_published_table as published
@@ -103,7 +103,7 @@ def test_the_folds_hold_what_a_reviewer_asks_for() -> None:
 
 
 def test_kernels_are_those_that_take_longest() -> None:
-    kernels = tuple({"rank": 0, "name": f"k{i}", "calls": 1, "ms_per_step": float(i)} for i in range(10))  # fmt: skip
+    kernels = tuple(Kernel(0, f"k{i}", 1, float(i)) for i in range(10))
     text = comment(simulated.records(kernels=kernels))
     assert "| `fast@512` | `k9` | 9.000 |" in text
     assert "| `fast@512` | 2 more | 1.000 |" in text
@@ -124,7 +124,7 @@ def test_foreign_text_changes_no_structure_anywhere() -> None:
         reason=HOSTILE, host=HOSTILE, caches={"policy": HOSTILE}, started_at=HOSTILE,
         environment={"engine.tensor_parallel": "2", f"version {HOSTILE}": HOSTILE},
         routes=(RouteCount(0, HOSTILE, {HOSTILE: HOSTILE}, 1),),
-        kernels=({"name": HOSTILE, "ms_per_step": 1.0},),
+        kernels=(Kernel(0, HOSTILE, 1.0, 1.0),),
     )  # fmt: skip
     odd = (Difference(HOSTILE, {"stock": HOSTILE, "fast": HOSTILE}),)
     text = comment(found, run=HOSTILE, experiment=HOSTILE, declared_difference=odd)

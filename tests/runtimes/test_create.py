@@ -1,5 +1,7 @@
 """The create call and its checks, read without an engine."""
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from docker.errors import APIError, NotFound
 from abtest.errors import InfrastructureError, UnprovedError, UsageError
 from abtest.model.sandbox import ContainerOptions, Exit
 from abtest.runtimes.docker.create import Plan, arguments, name_of
-from abtest.runtimes.docker.engine import Engine, patiently
+from abtest.runtimes.docker.engine import Engine, patiently, told
 from abtest.runtimes.docker.host_image import without_nested
 from abtest.runtimes.docker.sandbox import check_mounts, exit_of, mounts_sha256
 from abtest.runtimes.docker.volumes import Bind, parse, private_paths
@@ -242,6 +244,44 @@ def test_f3_a_time_out_on_create_leaves_no_container_behind() -> None:
         engine.create({"name": "abtest-x", "image": "i"})
     assert caught.value.exit_code == 4
     assert container.removed
+
+
+def test_f3_an_engine_that_is_restarted_during_create_is_waited_for_and_leaves_no_container(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It made the container, ended before it could say so, and keeps the container over its restart."""
+    container = FakeContainer("abtest")
+    lost = requests.exceptions.ConnectionError("Connection aborted.")
+    client = FakeClient(lost, container)
+    answers: Iterator[Exception | FakeContainer] = iter([lost, lost, container])
+
+    def get(_name: str) -> FakeContainer:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(client, "get", get)
+    monkeypatch.setattr(time, "sleep", lambda _s: None)
+    with pytest.raises(InfrastructureError, match="engine stopped answering") as caught:
+        Engine(client).create({"name": "abtest-x", "image": "i"})
+    assert "Look after the engine" in caught.value.remedy
+    assert container.removed
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        APIError("the engine is about to end"),
+        requests.exceptions.ConnectionError("Connection aborted."),
+        NotFound("no such image"),
+    ],
+)
+def test_no_trouble_of_the_engine_is_taken_for_a_bug_of_ours(error: Exception) -> None:
+    with pytest.raises(InfrastructureError, match="do it") as caught, told("do it"):
+        raise error
+    assert caught.value.exit_code == 4
+    assert caught.value.remedy
 
 
 def test_somebody_elses_container_of_our_name_is_left_alone() -> None:

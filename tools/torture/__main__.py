@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from tools.torture.faults import FAULTS, Fault
 from tools.torture.play import Outcome, can, play, undisturbed
@@ -36,6 +37,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no run after this time")
     parser.add_argument("--runtimes", default="docker,process,simulated")
     parser.add_argument("--kind", default="", help="play only kinds that hold these words")
+    parser.add_argument("--pause", type=Path, help="begin no run while this file exists")
+    parser.add_argument("--keep", type=Path, help="folder for copies of the wrong ones' folders")
     asked = parser.parse_args()
     runtimes = tuple(asked.runtimes.split(","))
     usual = {runtime: undisturbed(runtime) for runtime in runtimes}
@@ -46,18 +49,26 @@ def main() -> int:
             continue
         if time.monotonic() - start_s > asked.minutes * 60:
             break
+        _wait_for_quiet(asked.pause)
         chance = random.Random(f"{asked.seed}-{number}")
         try:
-            one = play(number, fault, runtime, chance, usual[runtime])
+            one = play(number, fault, runtime, chance, usual[runtime], keep=asked.keep)
         except (OSError, LookupError, RuntimeError, subprocess.SubprocessError) as error:
             one = Outcome(
                 number, fault.name, runtime, "wrong", 0.0, (f"the tool itself: {error!r}",)
             )
         outcomes.append(one)
         at = f"{time.monotonic() - start_s:6.0f} s  {number:3d} {one.verdict:<9} {runtime:<9}"
-        print(f"{at} {one.fault} at {one.at_s:.2f} s {'; '.join(one.why)}", file=sys.stderr)
+        said = f"{at} {one.fault} at {one.at_s:.2f} s {'; '.join(one.why)}"
+        print(said, file=sys.stderr, flush=True)
     print(table(outcomes, asked.seed), end="")
     return 1 if any(one.verdict == "wrong" for one in outcomes) or not outcomes else 0
+
+
+def _wait_for_quiet(pause: Path | None) -> None:
+    """Others may measure on this machine: they say so by a file."""
+    while pause is not None and pause.exists():
+        time.sleep(5)
 
 
 if __name__ == "__main__":

@@ -56,8 +56,16 @@ def undisturbed(runtime: str) -> Usual:
     return Usual(length_s, summary)
 
 
-def play(number: int, fault: Fault, runtime: str, chance: random.Random, usual: Usual) -> Outcome:
-    """Strike one run at a random instant, and judge what comes of it."""
+def play(
+    number: int,
+    fault: Fault,
+    runtime: str,
+    chance: random.Random,
+    usual: Usual,
+    *,
+    keep: Path | None = None,
+) -> Outcome:
+    """Strike one run at a random instant, and judge what comes of it; a wrong one's folder is copied to `keep`."""
     at_s = chance.uniform(0, usual.length_s * 1.1)
     retries = chance.choice([0, 1]) if fault.retries else 0
     with _equipped(fault, runtime, retries) as one:
@@ -71,6 +79,14 @@ def play(number: int, fault: Fault, runtime: str, chance: random.Random, usual: 
         refused, more = _go_on(one, usual)
         why += more
         why += [f"left: {text}" for text in verdicts.clean(one)]
+        if why and keep is not None:
+            shutil.copytree(
+                one.root,
+                keep / str(number),
+                symlinks=True,
+                dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns("engine", "ballast"),
+            )
     verdict = "wrong" if why else "refused" if refused else "recovered"
     return Outcome(number, fault.name, runtime, verdict, at_s, tuple(why))
 

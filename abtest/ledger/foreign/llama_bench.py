@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from abtest.errors import UsageError
-from abtest.ledger.foreign.rows import Foreign, Place, Row, arranged
+from abtest.ledger.foreign.rows import MOST, Foreign, Place, Row, arranged
 from abtest.model.names import Cell, Condition
 from abtest.model.trial import Pair
 
@@ -98,8 +98,8 @@ def _kind(place: Place, body: Mapping[str, object]) -> str | None:
 
 def _whole(place: Place, body: Mapping[str, object], name: str) -> int:
     value = body.get(name, 0)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise place.refuse(f"{name} is {value!r}, not a whole number from 0", REMEDY)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        raise place.refuse(f"{name} is {value!r:.40}, not a whole number from 0 to {MOST}", REMEDY)
     return value
 
 

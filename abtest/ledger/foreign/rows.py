@@ -1,6 +1,5 @@
 """What every foreign format comes down to: rows, checked against each other, then records."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,11 @@ from abtest.model.trial import Pair, PlannedTrial, Status, TrialRecord
 
 ISOLATION = "imported"
 WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+MOST = 999_999_999  # the largest of them
+SHORTEST_S, LONGEST_S = (
+    1e-9,
+    1e8,
+)  # the tick of a clock, and three years: beyond them nothing was timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,8 @@ class Place:
         return name
 
     def seconds(self, name: str, value: float) -> float:
-        """Check a wall time: finite and above zero."""
-        if not math.isfinite(value) or value <= 0:
+        """Check a wall time: one that a clock can have measured."""
+        if not SHORTEST_S <= value <= LONGEST_S:  # nor is what is no number
             raise self.refuse(
                 f"{name} is {value}, not a time",
                 "A run that failed has no time: leave its whole line out, and say so beside the table.",

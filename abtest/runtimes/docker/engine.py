@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 import docker
@@ -14,6 +14,7 @@ from abtest.errors import InfrastructureError
 CALL_S = 30  # time-out of one request
 PATIENCE_S = 60.0  # how long an engine may be silent while a container runs: it stops containers for 10 s each
 TROUBLES = (DockerException, requests.exceptions.RequestException)  # all that a call may end in
+SILENCE = (requests.exceptions.ConnectionError, requests.exceptions.ReadTimeout)
 REMEDY = "Install and start Docker (Debian: apt-get install docker.io), or use `--runtime process`."
 LOOKS = 15
 T = TypeVar("T")
@@ -65,15 +66,15 @@ class Engine:
                 remedy="Start a new run with an image that is there.",
             ) from error
         except TROUBLES as error:
-            self.remove_named(arguments["name"])  # a time-out may have left it behind
+            self.remove_named(arguments["name"])  # an engine that fell silent may have made it
             raise explained("create a container", error) from error
 
     def remove_named(self, name: str) -> None:
-        """Remove a container of ours by its name, if it exists."""
-        with contextlib.suppress(*TROUBLES):
-            container = self.client.containers.get(name)
+        """Remove a container of ours by its name, if it exists; an engine that is restarted is waited for."""
+        with contextlib.suppress(*TROUBLES, InfrastructureError):
+            container = patiently("find a container", lambda: self.client.containers.get(name))
             if container.labels.get("abtest.owner") == "abtest":
-                container.remove(force=True, v=True)
+                self.remove(container)
 
     def remove(self, container: Any) -> None:  # noqa: ANN401 - the SDK's container
         """Remove one container by force; that it is gone already is as good."""
@@ -122,18 +123,29 @@ def patiently(
     while True:
         try:
             return call()
-        except (requests.exceptions.ConnectionError, requests.exceptions.ReadTimeout) as error:
+        except SILENCE as error:
             if time.monotonic() - start_s > patience_s:
-                raise InfrastructureError(
-                    f"the container engine stopped answering ({what}): {reason(error)}",
-                    remedy="Look after the engine, then use --resume.",
-                ) from error
+                raise explained(what, error) from error
             on_silence()
             time.sleep(0.5)
 
 
+@contextlib.contextmanager
+def told(what: str) -> Iterator[None]:
+    """Turn whatever calls of the engine end in into an error that tells the user what could not be done."""
+    try:
+        yield
+    except TROUBLES as error:
+        raise explained(what, error) from error
+
+
 def explained(what: str, error: Exception) -> InfrastructureError:
     text = reason(error)
+    if isinstance(error, SILENCE):
+        return InfrastructureError(
+            f"the container engine stopped answering (cannot {what}): {text}",
+            remedy="Look after the engine, then use --resume.",
+        )
     if "no space left" in text.lower():
         return InfrastructureError(
             f"cannot {what}: no space left in the engine's data root ({text})",

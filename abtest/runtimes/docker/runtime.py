@@ -26,7 +26,7 @@ from abtest.runtimes import caches, facts, probe_site, staged
 from abtest.runtimes.docker import devices, host_image, leftovers
 from abtest.runtimes.docker.copy_in import Original
 from abtest.runtimes.docker.create import NONCE, OUT, REQUEST, SITE, Plan, arguments, kept_binds
-from abtest.runtimes.docker.engine import connect
+from abtest.runtimes.docker.engine import connect, told
 from abtest.runtimes.docker.image import Resolved, find_python, has_moved, resolve
 from abtest.runtimes.docker.janitor import Janitor
 from abtest.runtimes.docker.sandbox import DockerSandbox
@@ -67,7 +67,8 @@ class DockerRuntime:
             stack.enter_context(Janitor(self._session))  # before the first container
             self._site = probe_site.stage(self._work_dir)
             self._accounts = host_image.write_accounts(self._work_dir, os.getuid(), os.getgid())
-            self._host_id = host_image.ensure(self._engine)
+            with told("make the host image"):
+                self._host_id = host_image.ensure(self._engine)
             self.engine = f"Docker {self._engine.version}"
             self._ask(ImageRequest("host", "", None, (), ()))
             self._stack = stack.pop_all()
@@ -85,8 +86,9 @@ class DockerRuntime:
     def survey(self, request: ImageRequest) -> ImageFacts:
         if request.kind == "host":
             return facts.image_facts("host", self._host_id, None, self._ask(request))
-        image = resolve(self._engine, request)
-        python = request.python or self._interpreter(image)
+        with told(f"look into image {request.name}"):
+            image = resolve(self._engine, request)
+            python = request.python or self._interpreter(image)
         self._images[image.id] = image
         answer = self._ask(replace(request, python=python), image)
         return facts.image_facts(request.kind, image.id, image.digest, answer)

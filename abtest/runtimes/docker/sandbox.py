@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from abtest.runtimes.caches import Kept
 from abtest.runtimes.docker import copy_in
 from abtest.runtimes.docker.copy_in import Original
 from abtest.runtimes.docker.create import TMPFS, Plan, arguments
-from abtest.runtimes.docker.engine import TROUBLES, Engine, explained, patiently
+from abtest.runtimes.docker.engine import TROUBLES, Engine, patiently, told
 from abtest.runtimes.docker.volumes import Bind
 from abtest.runtimes.outbox import Outbox
 
@@ -59,15 +59,17 @@ class DockerSandbox:
         self._was_silent = False
         self._container = engine.create(arguments(plan))
         try:
-            found = patiently(
-                "inspect a container",
-                lambda: engine.client.api.inspect_container(self._container.id),
-            )
+            with _present("inspect a container"):
+                found = patiently(
+                    "inspect a container",
+                    lambda: engine.client.api.inspect_container(self._container.id),
+                )
             self._image_id = str(found["Image"])
             check_image(plan.image, self._image_id)
             check_mounts(plan.binds, found, plan.volumes)
             if plan.copied:
-                self._copy_in(found, originals)
+                with told("copy files into a container"):
+                    self._copy_in(found, originals)
         except BaseException:
             self.remove()
             raise
@@ -88,29 +90,26 @@ class DockerSandbox:
 
     def start(self) -> None:
         """Attach to stdin first: its end, when we are gone in whatever way, ends the probe."""
-        try:
-            self._stdin = self._container.attach_socket(params={"stdin": 1, "stream": 1})
-            self._container.start()
-        except APIError as error:
-            raise InfrastructureError(
-                f"the container does not start: {error.explanation}",
-                remedy="Check engine.python and the container's options.",
-            ) from error
-        except TROUBLES as error:
-            raise explained("start a container", error) from error
+        with _present("start a container"):
+            try:
+                self._stdin = self._container.attach_socket(params={"stdin": 1, "stream": 1})
+                self._container.start()
+            except APIError as error:
+                if _is_gone(error):
+                    raise  # told as such below
+                raise InfrastructureError(
+                    f"the container does not start: {error.explanation}",
+                    remedy="Check engine.python and the container's options.",
+                ) from error
 
     def poll(self) -> SandboxState:
         phase, marks = self.outbox.progress()
-        try:
+        with _present("inspect a container"):
             found = patiently(
                 "inspect a container",
                 lambda: self._engine.client.api.inspect_container(self._container.id),
                 on_silence=self._note_silence,
             )
-        except NotFound as error:
-            raise InfrastructureError(
-                GONE, remedy="Look after the engine, then use --resume."
-            ) from error
         ended = exit_of(found["State"])
         if ended is None or ended.code == 0:
             return SandboxState(phase, marks, ended)
@@ -156,6 +155,25 @@ class DockerSandbox:
                 stdin.close()
                 below.close()
         self._engine.remove(self._container)
+
+
+@contextlib.contextmanager
+def _present(what: str) -> Iterator[None]:
+    """Tell a container that somebody removed from other troubles of the engine."""
+    try:
+        with told(what):
+            yield
+    except InfrastructureError as error:
+        if _is_gone(error.__cause__):
+            raise InfrastructureError(
+                GONE, remedy="Look after the engine, then use --resume."
+            ) from error
+        raise
+
+
+def _is_gone(error: BaseException | None) -> bool:
+    """Tell that there is no such container; an engine says "not found" of a program in it as well."""
+    return isinstance(error, NotFound) and "no such container" in str(error).lower()
 
 
 def exit_of(state: Mapping[str, Any]) -> Exit | None:

@@ -8,9 +8,13 @@ from typing import Any
 
 import docker
 import pytest
+from docker.models.containers import ContainerCollection
 
+from abtest.errors import InfrastructureError
 from abtest.runner import campaign
 from abtest.runner import trial as trial_of
+from abtest.runtimes.docker import host_image
+from abtest.runtimes.docker.engine import connect
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(240)]  # engines stop slowly
 Lab = Any  # of the folder above
@@ -50,6 +54,33 @@ def test_an_engine_that_is_restarted_in_mid_trial_costs_that_trial_only(
     assert ended.count(("ok", "")) == 6
     client = docker.DockerClient(own_engine.url)
     assert not client.containers.list(all=True, filters={"label": "abtest.owner=abtest"})
+
+
+def test_an_engine_that_ends_before_it_tells_what_it_made_leaves_no_container(
+    own_engine: OwnEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The container outlives the restart, and nobody was told its id."""
+    create, threads = ContainerCollection.create, []
+
+    def made_but_untold(self: ContainerCollection, **arguments: Any) -> None:
+        create(self, **arguments)
+        own_engine.stop()
+        threads.append(threading.Thread(target=own_engine.start))
+        threads[-1].start()
+        self.list()  # fails: the engine is away
+
+    with connect() as engine:
+        arguments = {
+            "image": host_image.ensure(engine),
+            "command": ["/bin/true"],
+            "name": "abtest-untold",
+            "labels": {"abtest.owner": "abtest"},
+        }
+        monkeypatch.setattr(ContainerCollection, "create", made_but_untold)
+        with pytest.raises(InfrastructureError, match="engine stopped answering"):
+            engine.create(arguments)
+        threads[-1].join()
+        assert engine.client.containers.list(all=True) == []
 
 
 def test_no_space_left_in_the_engines_data_root_is_said(

@@ -51,6 +51,8 @@ def test_a_difference_below_zero_is_kept_for_the_analysis_to_judge() -> None:
         (f"{GOOD}a,512,2,1,0.5,inf\n", "line 4: t64_s is inf, not a time"),
         (f"{GOOD}a,512,2,1,-0.5,1.5\n", "line 4: t8_s is -0.5, not a time"),
         (f"{GOOD}a,512,2,1,0,1.5\n", "line 4: t8_s is 0.0, not a time"),
+        (f"{GOOD}a,512,2,1,1e-320,1.5\n", "line 4: t8_s is 1e-320, not a time"),
+        (f"{GOOD}a,512,2,1,0.5,1e200\n", "line 4: t64_s is 1e+200, not a time"),
         (f"{GOOD}a,512,2,1,fast,1.5\n", "line 4: t8_s is 'fast', not a number"),
         (f"{GOOD}a,512,2,1,,1.5\n", "line 4: t8_s is '', not a number"),
         (f"{GOOD}a,512,1,3,0.5,1.5\n", "line 4: a@512 in round 1 stands in line 2 already"),

@@ -24,6 +24,6 @@ def test_a_few_runs_without_containers_recover_or_are_refused_rightly(repository
 @pytest.mark.docker
 @pytest.mark.timeout(250)
 def test_a_run_in_containers_recovers_or_is_refused_rightly(repository: Path) -> None:
-    done = torture(repository, "--runs", "1", "--runtimes", "docker")
+    done = torture(repository, "--runs", "2", "--runtimes", "docker", "--kind", "container")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 docker" in done.stdout
