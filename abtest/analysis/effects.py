@@ -6,10 +6,9 @@ distribution-free level 1 - 2 / C(nA + nB, nA) (Wilcoxon's rank sum at its end) 
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from math import comb
 
-from abtest.analysis import moments
+from abtest.analysis import moments, tails
 from abtest.model.result import Interval
 
 COVERAGE = 0.95
@@ -132,9 +131,6 @@ def _around(center: float, half: float, method: str) -> Interval:
     return Interval(math.exp(center - half), math.exp(center + half), COVERAGE, method)
 
 
-@cache
 def t_quantile(degrees: float, level: float = (1 + COVERAGE) / 2) -> float:
     """Give Student's t at a level, two-sided 95 % if none is given; degrees may be broken (Welch)."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, level))
+    return tails.t_quantile(degrees, level)

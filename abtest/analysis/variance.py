@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from abtest.analysis import moments
+from abtest.analysis.tails import f_tail
 
 LEVEL = 0.05  # of the F test
 
@@ -49,15 +50,13 @@ def components(groups: Sequence[Sequence[float]]) -> Components | None:
     across = size * moments.variance(means)
     if inside <= 0:
         return None
-    from scipy.special import fdtrc
-
     degrees = (count - 1, count * (size - 1))
     ratio = across / inside
     return Components(
         between=math.sqrt(max(0.0, (across - inside) / size)),
         within=math.sqrt(inside),
         f=ratio,
-        p=float(fdtrc(*degrees, ratio)),
+        p=f_tail(ratio, *degrees),
         standard_error=math.sqrt(across / (count * size)),
         degrees=degrees,
     )
