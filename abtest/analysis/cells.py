@@ -8,9 +8,7 @@ from abtest.analysis.differential import (
     PREFILL_DOMINATED,
     TrialEstimate,
     amplification,
-    differences_s,
     drowned,
-    estimate,
     explaining_jitter_s,
     tolerable_jitter_pct,
     window_tokens,
@@ -29,14 +27,16 @@ DISAGREEMENT_IGNORED = (
 )
 
 
-def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> CellSummary:
+def summarize_cell(
+    cell: Cell, records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate], voids: int
+) -> CellSummary:
     """Summarise one cell.
 
     Args:
         records: counted records of the cell, in time order.
+        estimates: what each of them says.
         voids: how many trials of the cell were void.
     """
-    estimates = [estimate(record) for record in records]
     usable = [
         (record, one)
         for record, one in zip(records, estimates, strict=True)
@@ -44,12 +44,12 @@ def summarize_cell(cell: Cell, records: Sequence[TrialRecord], voids: int) -> Ce
     ]
     rates = tuple([one.rate_tok_s for _, one in usable if one.rate_tok_s is not None])
     mean = moments.mean(rates) if rates else None
-    short_s = [pair.t_short_s for record, _ in usable for pair in record.pairs]
+    short_s = [value for _, one in usable for value in one.short_s]
     all_differences_s = [one.difference_s for _, one in usable]
     leverage = moments.mean(short_s) / moments.mean(all_differences_s) if usable else None
     slots = tuple(record.slot for record, _ in usable)
     stamped = [one.timestamps_tok_s for _, one in usable]
-    split = variance.components([differences_s(record.pairs) for record, _ in usable])
+    split = variance.components([one.differences_s for _, one in usable])
     return CellSummary(
         cell=cell,
         n=len(rates),
@@ -92,7 +92,7 @@ def _flags(
     where = str(cell)
     found: list[Flag] = []
     lost = sum(one.rate_tok_s is None for one in estimates)
-    jitter_s = _pooled_jitter_s(records, estimates)
+    jitter_s = _pooled_jitter_s(estimates)
     if lost:
         found.append(flag("drowned", where, f"{lost} trials have T_long no larger than T_short"))
     elif jitter_s and any(drowned(one.difference_s, jitter_s) for one in estimates):
@@ -100,7 +100,7 @@ def _flags(
     noise = _noise_limited(cell, split, rates)
     found += [noise] if noise is not None else flags_of(classify(rates, slots), where)
     if rates and not within_gate(rates):
-        found = [*found[:-1], _explained(found[-1], estimates, records)]
+        found = [*found[:-1], _explained(found[-1], records, estimates)]
     if leverage is not None and leverage > PREFILL_DOMINATED:
         found.append(
             flag("prefill-dominated", where, _dominated(leverage, jitter_s, records[0], rates))
@@ -132,13 +132,11 @@ def _unseen(count: int) -> str:
     return f"n = {count}: two modes of equal weight go unseen with p = {unseen_p(count):.2f}"
 
 
-def _pooled_jitter_s(
-    records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate]
-) -> float | None:
+def _pooled_jitter_s(estimates: Sequence[TrialEstimate]) -> float | None:
     """Pool the jitter of one run, in seconds, over trials with two or more pairs."""
     known = [
-        (len(record.pairs) - 1, one.deviation_s)
-        for record, one in zip(records, estimates, strict=True)
+        (len(one.differences_s) - 1, one.deviation_s)
+        for one in estimates
         if one.deviation_s is not None
     ]
     total = sum(degrees for degrees, _ in known)
@@ -159,11 +157,11 @@ def _noise_limited(
 
 
 def _explained(
-    last: Flag, estimates: Sequence[TrialEstimate], records: Sequence[TrialRecord]
+    last: Flag, records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate]
 ) -> Flag:
     """Add the prefill jitter that would explain the spread by itself."""
     jitter_s = explaining_jitter_s([one.difference_s for one in estimates])
-    short_s = moments.mean([pair.t_short_s for record in records for pair in record.pairs])
+    short_s = moments.mean([value for one in estimates for value in one.short_s])
     if jitter_s is None or not short_s:
         return last  # a time without any prefill has no prefill jitter
     text = f"; jitter of {1000 * jitter_s:.1f} ms ({100 * jitter_s / short_s:.2f} % of T_short) per run would explain it"

@@ -6,10 +6,10 @@ less than once in a hundred runs, shared among the quantities that are looked at
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from abtest.analysis import moments
+from abtest.analysis.counting import Counted
 from abtest.analysis.explain import flag
 from abtest.model.flag import Flag
 from abtest.model.names import Cell
@@ -22,46 +22,59 @@ LEAST_DEGREES = 3
 ROUNDING = 1e-12  # of the sum of squares: a mean of equal numbers may be off by its last digit
 
 
-def _phase(name: str) -> Callable[[TrialRecord], float | None]:
-    def read(record: TrialRecord) -> float | None:
-        seen = record.telemetry
-        return None if seen is None else seen.phases.get("decode", {}).get(name)
+Reading = Sequence[float | None]  # one value per trial of a cell
+
+
+def _phase(name: str) -> Callable[[Sequence[TrialRecord]], Reading]:
+    def read(records: Sequence[TrialRecord]) -> Reading:
+        return [
+            one.telemetry.phases["decode"].get(name)
+            if one.telemetry is not None and "decode" in one.telemetry.phases
+            else None
+            for one in records
+        ]
 
     return read
 
 
-def _figure(name: str) -> Callable[[TrialRecord], float | None]:
-    def read(record: TrialRecord) -> float | None:
-        seen = record.telemetry
-        return None if seen is None else seen.figures.get(name)
+def _figure(name: str) -> Callable[[Sequence[TrialRecord]], Reading]:
+    def read(records: Sequence[TrialRecord]) -> Reading:
+        return [
+            None if one.telemetry is None else one.telemetry.figures.get(name) for one in records
+        ]
 
     return read
 
 
-QUANTITIES: Mapping[str, Callable[[TrialRecord], float | None]] = {
+def _slot(records: Sequence[TrialRecord]) -> Reading:
+    return [float(one.slot) for one in records]
+
+
+QUANTITIES: Mapping[str, Callable[[Sequence[TrialRecord]], Reading]] = {
     "core clock of the card": _phase("sm_mhz"),
     "temperature of the card": _phase("temp_c"),
     "clock of the processor": _figure("cpu_mhz"),
     "load of other processes": _figure("other_cores"),
-    "slot in the block": lambda record: float(record.slot),
+    "slot in the block": _slot,
 }
 
 
-def correlations(
-    records: Sequence[TrialRecord], cells: Mapping[Cell, CellSummary]
-) -> Iterator[Flag]:
+def correlations(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[Flag]:
     """Find the quantities that the rates of a run follow.
 
     Args:
-        records: counted ones, in time order.
-        cells: their summaries, whose rates stand in the same order.
+        cells: the summaries of the counted records, whose rates stand in the same order.
     """
-    groups = list(_groups(records, cells))
+    groups = list(_groups(counted, cells))
     strong = []
     for name, read in QUANTITIES.items():
         points = [
-            [(log, value) for record, log in group if (value := read(record)) is not None]
-            for group in groups
+            [
+                (log, value)
+                for log, value in zip(logs, read(records), strict=True)
+                if value is not None
+            ]
+            for records, logs in groups
         ]
         found = within_groups([group for group in points if group])
         if found is not None and _is_strong(*found):
@@ -71,17 +84,15 @@ def correlations(
 
 
 def _groups(
-    records: Sequence[TrialRecord], cells: Mapping[Cell, CellSummary]
-) -> Iterator[list[tuple[TrialRecord, float]]]:
-    """Pair the watched trials of each cell with the logs of their rates; a cell that lost a rate is left out."""
-    members: dict[tuple[str, int, int], list[TrialRecord]] = defaultdict(list)
-    for record in records:
-        members[record.arm, record.depth, record.batch].append(record)
+    counted: Counted, cells: Mapping[Cell, CellSummary]
+) -> Iterator[tuple[list[TrialRecord], list[float]]]:
+    """Give the watched trials of each cell with the logs of their rates; a cell that lost a rate is left out."""
     for cell, summary in cells.items():
-        own = members[cell.arm, cell.condition.depth, cell.condition.batch]
+        own = counted.by_cell.get(cell, ())
         if len(own) == len(summary.rates_tok_s):
             pairs = zip(own, map(math.log, summary.rates_tok_s), strict=True)
-            yield [pair for pair in pairs if pair[0].telemetry is not None]
+            watched = [pair for pair in pairs if pair[0].telemetry is not None]
+            yield [record for record, _ in watched], [log for _, log in watched]
 
 
 def within_groups(groups: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, int] | None:
@@ -110,7 +121,7 @@ def _is_strong(r: float, degrees: int) -> bool:
         return False
     if abs(r) >= 1:
         return True
-    from scipy import stats
+    from scipy.special import stdtr
 
     t = abs(r) * math.sqrt(degrees / (1 - r * r))
-    return bool(2 * stats.t.sf(t, degrees) < BY_CHANCE / len(QUANTITIES))
+    return 2 * float(stdtr(degrees, -t)) < BY_CHANCE / len(QUANTITIES)

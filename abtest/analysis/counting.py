@@ -19,12 +19,16 @@ class Counted:
         whole: the blocks in which every arm has a counted record.
         broken: the blocks that have one of some arms only.
         dropped: how many records do not count, by reason.
+        by_cell: the records of each cell, in time order.
+        by_condition: those of each condition.
     """
 
     records: tuple[TrialRecord, ...]
     whole: frozenset[Block]
     broken: frozenset[Block]
     dropped: dict[str, int]
+    by_cell: Mapping[Cell, Sequence[TrialRecord]]
+    by_condition: Mapping[Condition, Sequence[TrialRecord]]
 
 
 def count(
@@ -38,34 +42,55 @@ def count(
         records: standing ones, in time order.
         lost: what the ledger holds and does not give: by reason, how many.
     """
-    kept: dict[tuple[int, Cell], TrialRecord] = {}
+    kept: list[TrialRecord] = []
     dropped: Counter[str] = Counter()
+    # A large ledger has few cells: what belongs to one is looked up once for each record, by plain numbers.
+    cells: dict[tuple[str, int, int], tuple[set[int], list[TrialRecord], list[TrialRecord]]] = {}
+    by_condition: dict[Condition, list[TrialRecord]] = {}
     for record in records:
-        reason = _why_not(record, arms)
-        # The first one stands: a later one could have been made to please.
-        if reason is None and kept.setdefault((record.round, record.cell), record) is not record:
-            reason = "duplicate"
+        reason = None if record.counts and record.pairs else _why_not(record)
+        if reason is None and record.arm not in arms:
+            reason = "other arm"
         if reason is not None:
             dropped[reason] += 1
-    dropped += Counter(lost)  # leaves out what is zero
-    members: dict[Block, set[str]] = {}
-    for record in kept.values():
-        members.setdefault((record.round, record.condition), set()).add(record.arm)
-    every = set(arms)
-    whole = {block for block, present in members.items() if present == every}
+            continue
+        key = (record.arm, record.depth, record.batch)
+        if key not in cells:
+            cells[key] = (set(), [], by_condition.setdefault(record.condition, []))
+        rounds, own, shared = cells[key]
+        if record.round in rounds:
+            dropped["duplicate"] += 1  # the first one stands: a later one could be made to please
+            continue
+        rounds.add(record.round)
+        for group in (own, shared, kept):
+            group.append(record)
+    by_cell = {own[0].cell: own for _, own, _ in cells.values()}
+    whole, broken = _blocks({own[0].cell: rounds for rounds, own, _ in cells.values()}, arms)
     return Counted(
-        records=tuple(kept.values()),
-        whole=frozenset(whole),
-        broken=frozenset(members.keys() - whole),
-        dropped=dict(sorted(dropped.items())),
+        records=tuple(kept),
+        whole=whole,
+        broken=broken,
+        dropped=dict(sorted((dropped + Counter(lost)).items())),  # adding leaves out what is zero
+        by_cell=by_cell,
+        by_condition=by_condition,
     )
 
 
-def _why_not(record: TrialRecord, arms: Sequence[str]) -> str | None:
+def _blocks(
+    rounds: Mapping[Cell, set[int]], arms: Sequence[str]
+) -> tuple[frozenset[Block], frozenset[Block]]:
+    """Sort blocks into those with every arm and those that lack one."""
+    whole: set[Block] = set()
+    broken: set[Block] = set()
+    for condition in {cell.condition for cell in rounds}:
+        per_arm = [rounds.get(Cell(arm, condition), set()) for arm in arms]
+        complete = set.intersection(*per_arm)
+        whole |= {(number, condition) for number in complete}
+        broken |= {(number, condition) for number in set.union(*per_arm) - complete}
+    return frozenset(whole), frozenset(broken)
+
+
+def _why_not(record: TrialRecord) -> str:
     if record.discarded:
         return "warm-up"
-    if not record.counts:
-        return record.status.value
-    if record.arm not in arms:
-        return "other arm"
-    return None if record.pairs else "no pairs"
+    return "no pairs" if record.counts else record.status.value

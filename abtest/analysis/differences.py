@@ -150,7 +150,9 @@ def decode_kernels(records: Sequence[TrialRecord]) -> Mapping[str, frozenset[str
     """Collect the names of the kernels that each arm's decode steps launched; empty without profiles."""
     found: dict[str, set[str]] = defaultdict(set)
     for record in records:
-        found[record.arm] |= {row.name for row in record.kernels}
+        names = found[record.arm]
+        if record.kernels:
+            names.update(row.name for row in record.kernels)
     return {arm: frozenset(names) for arm, names in found.items()}
 
 

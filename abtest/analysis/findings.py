@@ -40,7 +40,11 @@ def of_run(
         yield flag(
             "not-proved", "run", f"{lacking} of {len(records)} trials lack the answer of a rank"
         )
-    if routes_differ and records and _equal_everywhere(records, arms):
+    if (
+        routes_differ
+        and records
+        and all(differences.routes_equal(one, arms) for one in counted.by_condition.values())
+    ):
         yield flag("routes-equal", "run", _route(records, arms[0]))
     for name, found in (
         ("undeclared-difference", differences.undeclared(declared, seen)),
@@ -79,10 +83,11 @@ def of_conditions(
     Args:
         routes_differ: whether the arms should take different routes.
     """
-    groups = _by_condition(counted.records)
-    invalid = _by_condition(
-        [one for one in chosen if one.status is Status.INVALID and not one.discarded]
-    )
+    groups = counted.by_condition
+    invalid: dict[Condition, list[TrialRecord]] = defaultdict(list)
+    for one in chosen:
+        if one.status is Status.INVALID and not one.discarded:
+            invalid[one.condition].append(one)
     bound = list(kernels.of_conditions(counted.records))
     found: dict[Condition, tuple[Flag, ...]] = {}
     for condition in sorted(groups.keys() | invalid.keys()):
@@ -114,7 +119,7 @@ def of_machine(
     """Find what the machine did to the whole run."""
     yield from machine.voids(chosen)
     yield from machine.links(counted.records)
-    yield from confounds.correlations(counted.records, cells)
+    yield from confounds.correlations(counted, cells)
     yield from power.findings(counted.records)
 
 
@@ -125,18 +130,6 @@ def incomplete(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[
     figures += [f"no good trial of {_list(empty)}"] if empty else []
     if figures:
         yield flag("incomplete", "run", "; ".join(figures))
-
-
-def _by_condition(records: Sequence[TrialRecord]) -> dict[Condition, list[TrialRecord]]:
-    groups: dict[Condition, list[TrialRecord]] = defaultdict(list)
-    for record in records:
-        groups[record.condition].append(record)
-    return groups
-
-
-def _equal_everywhere(records: Sequence[TrialRecord], arms: Sequence[str]) -> bool:
-    groups = _by_condition(records).values()
-    return all(differences.routes_equal(group, arms) for group in groups)
 
 
 def _equal_routes(

@@ -63,7 +63,8 @@ def of_conditions(records: Sequence[TrialRecord]) -> Iterator[Flag]:
 def _figures(records: Sequence[TrialRecord]) -> Mapping[Cell, tuple[float, float]]:
     per_cell: dict[Cell, list[tuple[float, float]]] = defaultdict(list)
     for record in records:
-        busy, step = kernel_ms(record), step_ms(record)
+        busy = kernel_ms(record) if record.kernels else None
+        step = None if busy is None else step_ms(record)
         if busy is not None and step is not None:
             per_cell[record.cell].append((busy, step))
     return {

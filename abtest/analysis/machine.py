@@ -35,16 +35,21 @@ def of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -
     Args:
         usual_s: the run's usual gap before a trial.
     """
-    said: dict[str, list[str]] = {"throttled": [], "host-busy": [], "idle-gap": []}
+    throttled: list[str] = []
+    busy: list[str] = []
+    gaps: list[str] = []
     for record in records:
         seen = record.telemetry
         if seen is None:
             continue
-        found = (_throttled(seen), _host_busy(record, seen), _idle_gap(seen, usual_s))
-        for texts, text in zip(said.values(), found, strict=True):
+        for texts, text in (
+            (throttled, _throttled(seen)),
+            (busy, _host_busy(record, seen)),
+            (gaps, _idle_gap(seen, usual_s)),
+        ):
             if text is not None:
                 texts.append(text)
-    for name, texts in said.items():
+    for name, texts in (("throttled", throttled), ("host-busy", busy), ("idle-gap", gaps)):
         if texts:
             figures = f"{len(texts)} of {len(records)} trials, such as {texts[-1]}"
             yield flag(name, str(cell), figures)
@@ -54,14 +59,22 @@ def _throttled(seen: Telemetry) -> str | None:
     """Name the reasons, with core and memory clock apart: decode may not feel a slow core."""
     if seen.reasons == ():
         return None
-    shares = {kind: seen.figures.get(f"decode_{kind}_pct_of_cap") for kind in ("sm", "mem")}
-    known = {kind: share for kind, share in shares.items() if share is not None}
-    clocks = ", ".join(f"{kind} clock {share:.1f} % of its cap" for kind, share in known.items())
+    get = seen.figures.get
+    sm_pct, mem_pct = get("decode_sm_pct_of_cap"), get("decode_mem_pct_of_cap")
+    if seen.reasons is None and not _is_low(sm_pct) and not _is_low(mem_pct):
+        return None
+    shares = (("sm", sm_pct), ("mem", mem_pct))
+    known = [
+        f"{kind} clock {share:.1f} % of its cap" for kind, share in shares if share is not None
+    ]
+    clocks = ", ".join(known)
     if seen.reasons:
         return f"{' and '.join(seen.reasons)} ({clocks or 'clocks not read'})"
-    if seen.reasons is None and any(share < 100 * LOW for share in known.values()):
-        return f"{clocks} (reasons cannot be read here)"
-    return None
+    return f"{clocks} (reasons cannot be read here)"
+
+
+def _is_low(share_pct: float | None) -> bool:
+    return share_pct is not None and share_pct < 100 * LOW
 
 
 def _host_busy(record: TrialRecord, seen: Telemetry) -> str | None:

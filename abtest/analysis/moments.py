@@ -15,19 +15,23 @@ def median(values: Sequence[float]) -> float:
     return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def variance(values: Sequence[float]) -> float:
-    """Compute the sample variance (n - 1) of two values or more, around the mean: no cancellation."""
-    center = mean(values)
-    return math.fsum([(value - center) ** 2 for value in values]) / (len(values) - 1)
+def variance(values: Sequence[float], center: float | None = None) -> float:
+    """Compute the sample variance (n - 1) of two values or more, around the mean: no cancellation.
+
+    Args:
+        center: their mean, where it is known already.
+    """
+    middle = mean(values) if center is None else center
+    return math.fsum([(value - middle) ** 2 for value in values]) / (len(values) - 1)
 
 
-def deviation(values: Sequence[float]) -> float:
+def deviation(values: Sequence[float], center: float | None = None) -> float:
     """Compute the sample standard deviation of two values or more.
 
     >>> round(deviation([1.20, 1.22, 1.21]), 4)
     0.01
     """
-    return math.sqrt(variance(values))
+    return math.sqrt(variance(values, center))
 
 
 def standard_error(values: Sequence[float]) -> float:

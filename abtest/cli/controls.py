@@ -4,11 +4,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from abtest.cli import results
-from abtest.cli.purpose import PLANTED, SAME_FILE
 from abtest.cli.recompute import recompute
 from abtest.errors import AbtestError, InconclusiveError, UnprovedError, VerificationFailedError
 from abtest.ledger import store
-from abtest.model.control import LastControl, Outcome
+from abtest.model.control import PLANTED, SAME_FILE, LastControl, Outcome
 from abtest.model.result import Summary, Verdict
 
 SAME_IMAGE = ("kind", "id", "digest", "fingerprint")

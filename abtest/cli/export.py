@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from abtest.cli import results
-from abtest.cli.summary import need_comparison, summary_of
+from abtest.cli.gating import NO_GATES, Gates
+from abtest.cli.summary import end, summary_of, whole_of
 from abtest.errors import UsageError
 from abtest.ledger import store
 from abtest.model.result import Effect
@@ -14,7 +15,7 @@ from abtest.report import figures
 from abtest.report.origin import Origin
 
 
-def show_pull_request(run_folder: Path, floor_folder: Path | None) -> None:
+def show_pull_request(run_folder: Path, floor_folder: Path | None, gates: Gates = NO_GATES) -> None:
     """Print the Markdown on stdout.
 
     Args:
@@ -22,15 +23,15 @@ def show_pull_request(run_folder: Path, floor_folder: Path | None) -> None:
 
     Raises:
         UsageError: the run that was named as A/A declares a difference.
-        InconclusiveError: after printing, if nothing could be compared.
+        AbtestError: after printing, if a gate is not met or not decided, or nothing could be compared.
     """
     from abtest.report import pullrequest
 
-    summary, run = summary_of(run_folder)
+    summary, run = whole_of(run_folder, gates)
     floor = None if floor_folder is None else _floor(floor_folder)
     origin = Origin(_facts(run), command_of(run, run_folder), floor)
     print(pullrequest.render(summary, store.read(run_folder).standing, origin), end="")
-    need_comparison(summary)
+    end(summary, gates)
 
 
 def _floor(folder: Path) -> str:

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from abtest.errors import UsageError
+from abtest.model.control import COMPARE, PLANTED, SAME_FILE
 from abtest.sources import Made
 from abtest.spec import Experiment
 
 Edit = Callable[[Made], Made]
-COMPARE = "ab"
-SAME_FILE = "aa"
-PLANTED = "control"
 _SECOND = {SAME_FILE: ("again", "again-2"), PLANTED: ("planted", "planted-2")}
 
 

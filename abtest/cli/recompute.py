@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from abtest.cli.purpose import COMPARE, PLANTED, SAME_FILE
 from abtest.cli.results import LOOK, RunFile
 from abtest.ledger.store import Contents
+from abtest.model.control import COMPARE, PLANTED, SAME_FILE
 from abtest.model.result import Summary
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from abtest.cli import results
 from abtest.cli.export import command_of
-from abtest.cli.summary import summary_of
+from abtest.cli.gating import NO_GATES, Gates, gate_error
+from abtest.cli.summary import whole_of
 from abtest.errors import UsageError
 from abtest.ledger import store
 from abtest.report.html import Facts, Provenance
@@ -13,16 +14,17 @@ from abtest.report.html import Facts, Provenance
 PAGE = "report.html"
 
 
-def write_report(folder: Path, out: Path | None) -> Path:
-    """Write the page atomically; returns its path.
+def write_report(folder: Path, out: Path | None, gates: Gates = NO_GATES) -> None:
+    """Write the page atomically, and print its path.
 
     Raises:
-        UsageError: the page cannot be written there.
+        UsageError: the page cannot be written there, or a gate could never be judged.
+        AbtestError: after printing, if a gate is not met or not decided.
     """
     from abtest.analysis.points import points
     from abtest.report import html
 
-    summary, run = summary_of(folder)
+    summary, run = whole_of(folder, gates)
     records = store.read(folder).standing
     page = html.render(summary, points(records, summary.arms), records, _provenance(run, folder))
     path = folder / PAGE if out is None else out
@@ -32,7 +34,10 @@ def write_report(folder: Path, out: Path | None) -> Path:
         raise UsageError(
             f"the page cannot be written: {error}", remedy="Give another file with --out."
         ) from error
-    return path
+    print(path)
+    failed = gate_error(summary.gates) if gates else None
+    if failed is not None:
+        raise failed
 
 
 def _provenance(run: results.RunFile, folder: Path) -> Provenance:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from abtest import __version__
-from abtest.cli.purpose import Purpose
 from abtest.errors import LedgerError, UsageError
 from abtest.ledger import store
 from abtest.ledger.form import fits, form_of
@@ -20,7 +19,8 @@ from abtest.model.names import Condition
 from abtest.model.result import Difference
 from abtest.ports import Clock
 
-if TYPE_CHECKING:  # a summary needs neither, and they take longer to load than a small ledger
+if TYPE_CHECKING:  # a summary needs none of them, and they take longer to load than a small ledger
+    from abtest.cli.purpose import Purpose
     from abtest.runner.setup import Setup
     from abtest.spec import Experiment
 
@@ -127,7 +127,7 @@ def _short(value: object) -> str:
 
 
 def describe(
-    setup: "Setup", *, experiment_path: str, created: str, why_runtime: str, purpose: Purpose
+    setup: "Setup", *, experiment_path: str, created: str, why_runtime: str, purpose: "Purpose"
 ) -> RunFile:
     """Make the description of a run that is about to start."""
     experiment = setup.experiment

@@ -8,11 +8,11 @@ from pathlib import Path
 from abtest.cli import results
 from abtest.cli.choice import Choice, chosen, full_plan
 from abtest.cli.clock import RealClock
-from abtest.cli.purpose import COMPARE
 from abtest.cli.reopen import reopened
 from abtest.cli.session import Options, Session, session
 from abtest.errors import NOTHING_BEGUN, UsageError
 from abtest.ledger import store
+from abtest.model.control import COMPARE
 from abtest.model.trial import PlannedTrial, TrialRecord
 from abtest.plan import plan_blocks, seed_of, without
 from abtest.runner.resume import last_round, progress

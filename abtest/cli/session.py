@@ -13,12 +13,13 @@ from abtest.cli.budget import tell_budget
 from abtest.cli.choice import Chosen
 from abtest.cli.clock import RealClock
 from abtest.cli.progress import listening
-from abtest.cli.purpose import COMPARE, SAME_FILE, TO_COMPARE, Purpose
+from abtest.cli.purpose import TO_COMPARE, Purpose
 from abtest.cli.results import RunFile, describe, host_name
 from abtest.cli.staging import stage_arms
 from abtest.cli.tool import tool_facts
 from abtest.errors import LOG_PLACE, AbtestError, UsageError
 from abtest.ledger import store
+from abtest.model.control import COMPARE, SAME_FILE
 from abtest.model.sandbox import ImageFacts, ImageRequest
 from abtest.model.trial import PlannedTrial, TrialRecord
 from abtest.ports import Runtime, TelemetrySource

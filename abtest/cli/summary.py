@@ -14,7 +14,7 @@ from abtest.cli import results
 from abtest.cli.controls import control_error, last_controls
 from abtest.cli.gating import NO_GATES, Gates, check_gates, gate_error, with_gates
 from abtest.cli.recompute import recompute
-from abtest.errors import InconclusiveError, UsageError
+from abtest.errors import AbtestError, InconclusiveError, UsageError
 from abtest.ledger import store
 from abtest.model.result import Summary
 
@@ -28,20 +28,27 @@ def summary_of(
     """Recompute a run's summary from its ledger."""
     run = results.read_run(run_folder)
     with _collector_paused():
-        contents = store.read(run_folder, brief=True)
-        summary = recompute(run, contents, rounds)
-    faults = (*contents.faults, *contents.altered)
+        summary, faults, torn = _read(run_folder, run, rounds)
     for fault in faults[:FAULTS_SHOWN]:
         print(f"warning: {run_folder / store.LEDGER}: {fault}", file=sys.stderr)
     if len(faults) > FAULTS_SHOWN:
         more = len(faults) - FAULTS_SHOWN
         print(f"warning: and {more} more lines that cannot be read", file=sys.stderr)
-    if contents.torn is not None:
+    if torn:
         print(
             f"warning: {run_folder / store.LEDGER}: the last line is torn; it is not counted",
             file=sys.stderr,
         )
     return summary, run
+
+
+def _read(
+    run_folder: Path, run: results.RunFile, rounds: tuple[int, int] | None
+) -> tuple[Summary, tuple[str, ...], bool]:
+    """Give the summary, the faulty lines, and whether the last one is torn; the records are gone when it returns."""
+    contents = store.read(run_folder, brief=True)
+    faults = (*contents.faults, *contents.altered)
+    return recompute(run, contents, rounds), faults, contents.torn is not None
 
 
 @contextlib.contextmanager
@@ -86,17 +93,39 @@ def show(
         VerificationFailedError: after printing, if a gate is not met.
         UnprovedError: after printing, if the trials behind a gate are not proved.
     """
-    summary, run = summary_of(run_folder, rounds)
-    check_gates(gates, tuple(run.arms), run.baseline, run.conditions)
-    summary = with_gates(summary, run_folder, gates, rounds)
-    summary = replace(summary, last_controls=last_controls(run_folder, run))
+    summary, run = whole_of(run_folder, gates, rounds)
     if form == "table":
         print(_table(summary, environment), end="")
         _print_where(run, run_folder)
     else:
         print(_rendered(summary, form, whole=rounds is None), end="")
-    error = gate_error(summary.gates) if gates else None
-    error = error or control_error(run.purpose, summary)
+    end(summary, gates, control_error(run.purpose, summary))
+
+
+def whole_of(
+    run_folder: Path, gates: Gates, rounds: tuple[int, int] | None = None
+) -> tuple[Summary, results.RunFile]:
+    """Recompute a run's summary with all that stands below its tables: gates, and the last controls beside it.
+
+    Raises:
+        UsageError: a gate that could never be judged.
+    """
+    summary, run = summary_of(run_folder, rounds)
+    check_gates(gates, tuple(run.arms), run.baseline, run.conditions)
+    summary = with_gates(summary, run_folder, gates, rounds)
+    return replace(summary, last_controls=last_controls(run_folder, run)), run
+
+
+def end(summary: Summary, gates: Gates, other: AbtestError | None = None) -> None:
+    """Turn what was printed into the exit code of the command: gates first.
+
+    Args:
+        other: what the command ends with otherwise, if its run is no comparison.
+
+    Raises:
+        AbtestError: a gate is not met, `other`, or nothing could be compared.
+    """
+    error = (gate_error(summary.gates) if gates else None) or other
     if error is not None:
         raise error
     need_comparison(summary)

@@ -14,6 +14,7 @@ import msgspec
 
 from abtest.ledger import codec
 from abtest.model.names import Cell, Condition, cell_of
+from abtest.model.telemetry import Telemetry
 from abtest.model.trial import ContainerFacts, RankIdentity, TrialRecord
 
 # No summary looks at these: a brief record has the defaults there, whatever its line says.
@@ -27,10 +28,10 @@ LEFT_OUT = (
     "files",
     "engine_log",
 )
-NAMES = ("spec_sha256", "isolation", "host")
 # What names one process or one container only is left out too, so that the rest of the part can be shared.
 OWN = {"identity": "pid", "container": "id"}
 BLANK = {"pid": 0, "id": ""}
+KIND = "trial"
 RAW = ("routes", "environment", "outputs", "caches")
 
 
@@ -42,14 +43,26 @@ class _BriefPair(msgspec.Struct, frozen=True, gc=False):
     first: ClassVar[str] = ""
 
 
+class _Parts(dict[bytes, Any]):
+    """Parts by their bytes, each decoded when it is first asked for."""
+
+    def __init__(self, kind: Any) -> None:  # noqa: ANN401 - a type, or what typing makes of one
+        super().__init__()
+        self._make: Callable[[bytes], object] = msgspec.json.Decoder(kind).decode
+
+    def __missing__(self, key: bytes) -> object:
+        part = self[key] = self._make(key)
+        return part
+
+
 class Reader:
     """Decodes lines of one ledger; make a new one for each ledger."""
 
     def __init__(self) -> None:
         types = get_type_hints(TrialRecord)
         self._read: Callable[[bytes], Any] = msgspec.json.Decoder(_line_type(types)).decode
-        self._raw: tuple[tuple[str, dict[bytes, object], Callable[[bytes], object]], ...] = tuple(
-            (name, {}, msgspec.json.Decoder(types[name]).decode) for name in RAW
+        self._routes, self._environments, self._outputs, self._caches = (
+            _Parts(types[name]) for name in RAW
         )
         self._identities: dict[object, object] = {}
         self._containers: dict[object, object] = {}
@@ -62,31 +75,33 @@ class Reader:
         """
         try:
             found = self._read(line)
-            if found.kind != "trial" or not 1 <= found.schema <= codec.SCHEMA:
+            if found.kind != KIND or not 1 <= found.schema <= codec.SCHEMA:
                 return codec.decode(line)
-            for name, known, make in self._raw:
-                key = bytes(getattr(found, name))
-                part = known.get(key)
-                if part is None:
-                    part = known[key] = make(key)
-                setattr(found, name, part)
+            # Written out one by one: a loop over their names would take as long as the decoding.
+            found.routes = self._routes[bytes(found.routes)]
+            found.environment = self._environments[bytes(found.environment)]
+            found.outputs = self._outputs[bytes(found.outputs)]
+            found.caches = self._caches[bytes(found.caches)]
         except codec.FAULTS:
             return codec.decode(line)
         self._share(found)
         return found  # type: ignore[no-any-return]  # made below: all that a TrialRecord has
 
     def _share(self, found: Any) -> None:  # noqa: ANN401 - of a class that is made below
+        identity, container = found.identity, found.container
         try:
-            found.identity = self._identities.setdefault(found.identity, found.identity)
+            found.identity = self._identities.setdefault(identity, identity)
         except TypeError:  # hashes of JIT functions are a mapping, which cannot be a key itself
-            key = msgspec.json.encode(found.identity)
-            found.identity = self._identities.setdefault(key, found.identity)
-        found.container = self._containers.setdefault(found.container, found.container)
-        for name in NAMES:
-            if text := getattr(found, name):
-                setattr(found, name, sys.intern(text))
+            key = msgspec.json.encode(identity)
+            found.identity = self._identities.setdefault(key, identity)
+        found.container = self._containers.setdefault(container, container)
+        found.spec_sha256 = sys.intern(found.spec_sha256)
+        found.isolation = sys.intern(found.isolation)
+        if found.host is not None:
+            found.host = sys.intern(found.host)
         found.cell = cell = cell_of(found.arm, found.depth, found.batch)
-        found.condition = cell.condition
+        found.arm, found.condition = cell.arm, cell.condition
+        found.kind = KIND
 
 
 def _default(one: "dataclasses.Field[Any]") -> object:
@@ -105,6 +120,7 @@ def _line_type(types: Mapping[str, Any]) -> type[msgspec.Struct]:
         "pairs": tuple[_BriefPair, ...],
         "identity": tuple[_without(RankIdentity, OWN["identity"]), ...],  # type: ignore[misc]  # made here
         "container": _without(ContainerFacts, OWN["container"]) | None,
+        "telemetry": _without(Telemetry) | None,
     }
     columns: list[Any] = [("kind", str), ("schema", int)]
     fixed: dict[str, object] = {
@@ -126,15 +142,17 @@ def _line_type(types: Mapping[str, Any]) -> type[msgspec.Struct]:
     return msgspec.defstruct("BriefRecord", columns, namespace=fixed, kw_only=True, gc=False)
 
 
-def _without(kind: type, name: str) -> Any:  # noqa: ANN401 - a type made at run time
-    """Make a frozen copy of a class of facts that lacks one of them."""
+def _without(kind: type, *names: str) -> Any:  # noqa: ANN401 - a type made at run time
+    """Make a frozen copy of a class of facts that lacks some of them; such a copy is quicker to make and smaller."""
     types = get_type_hints(kind)
     columns: list[Any] = []
     for one in dataclasses.fields(kind):
-        if one.name == name:
+        if one.name in names:
             continue
-        default = () if one.default is dataclasses.MISSING else (one.default,)
+        if one.default_factory is not dataclasses.MISSING:
+            default: tuple[Any, ...] = (msgspec.field(default_factory=one.default_factory),)
+        else:
+            default = () if one.default is dataclasses.MISSING else (one.default,)
         columns.append((one.name, types[one.name], *default))
-    return msgspec.defstruct(
-        kind.__name__, columns, namespace={name: BLANK[name]}, frozen=True, gc=False
-    )
+    blanks = {name: BLANK[name] for name in names}
+    return msgspec.defstruct(kind.__name__, columns, namespace=blanks, frozen=True, gc=False)

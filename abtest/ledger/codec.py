@@ -70,20 +70,20 @@ def _line(body: Mapping[str, Any]) -> str:
     return f'{text},"crc32":"{zlib.crc32(text.encode()):08x}"}}\n'
 
 
-def is_unsigned(line: bytes) -> bool:
-    """Tell whether a line carries no checksum: it is an older one, or another's."""
-    return CHECKSUM.search(line, max(0, len(line) - 24)) is None
-
-
 def has_huge_number(line: bytes) -> bool:
     """Tell whether a line holds a number that no arithmetic here can take."""
     return HUGE.search(line) is not None
 
 
-def is_altered(line: bytes) -> bool:
-    """Tell whether a line is not the one that was written; older lines carry no checksum, and cannot tell."""
+def holds(line: bytes) -> bool | None:
+    """Tell whether a line is the one that was written, by its checksum; None where it carries none.
+
+    Older lines carry none, and those of others.
+    """
     found = CHECKSUM.search(line, max(0, len(line) - 24))
-    return found is not None and zlib.crc32(line[: found.start()]) != int(found[1], 16)
+    if found is None:
+        return None
+    return zlib.crc32(memoryview(line)[: found.start()]) == int(found[1], 16)
 
 
 def _plain(value: object) -> object:

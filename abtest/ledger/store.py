@@ -99,10 +99,10 @@ class _Reader:
         except codec.AlienLineError as error:
             self.faults.append(f"line {number}: {error}")
             return
-        unsigned = codec.is_unsigned(line)
-        self.signs = self.signs or not unsigned
-        altered = codec.is_altered(line) or (unsigned and self.signs)  # older lines come first
-        if (altered or unsigned) and codec.has_huge_number(line):
+        holds = codec.holds(line)
+        self.signs = self.signs or holds is not None
+        altered = holds is False or (holds is None and self.signs)  # older lines come first
+        if not holds and codec.has_huge_number(line):
             self.faults.append(f"line {number}: a number in it is beyond all counts")
             return
         if altered:

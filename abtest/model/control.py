@@ -5,6 +5,11 @@ from enum import StrEnum
 
 from abtest.model.names import Condition
 
+# What a run is for, as `run.json` says it: to compare arms, a file with itself, or with a slow-down planted in it.
+COMPARE = "ab"
+SAME_FILE = "aa"
+PLANTED = "control"
+
 
 class Outcome(StrEnum):
     """What a control came to at one condition."""

@@ -93,6 +93,7 @@ def render(
         speed=_charts(summary, points, (RATE, TIME)),
         machine=_charts(summary, points, (POWER, CLOCK)),
         cells=cell_charts.draw(summary, points),
+        below=(("Gates", shown.gates), ("Looks, noise floor and controls", shown.footer)),
         notes=notes.grouped(summary),
         trials=[_trial_row(record) for record in records],
         facts=[

@@ -1,11 +1,14 @@
 """A summary as GitHub Markdown: the headline, one row per condition, every cell, and what the flags mean."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from abtest.model.gate import Decision
 from abtest.model.result import Summary
 from abtest.report import gfm
 from abtest.report.conditions import SIMULATED, ConditionRow, conditions
 from abtest.report.figures import DASH
+from abtest.report.gates import LEVELS
 from abtest.report.maintable import table
 from abtest.report.mermaid import charts
 from abtest.report.view import View, view
@@ -23,7 +26,7 @@ def render(summary: Summary, *, whole: bool = True) -> str:
     shown = view(summary)
     parts = (
         heading(summary), headline(summary), setting(shown), table(summary, shown, marked=whole), "\n\n".join(limits(shown)),
-        cells(shown), depths(shown), flags(shown),
+        gates(summary, shown), below(shown.footer), cells(shown), depths(shown), flags(shown),
     )  # fmt: skip
     return "\n".join(part.rstrip() + "\n" for part in parts if part)
 
@@ -113,3 +116,32 @@ def depths(shown: View) -> str:
 def flags(shown: View, longest: int = 2000) -> str:
     """Give one line per flag: where it fired with which figures, why it matters, what to do."""
     return "".join(f"* {gfm.escape(gfm.shortened(note, longest))}\n" for note in shown.notes)
+
+
+def gates(summary: Summary, shown: View, most: int | None = None) -> str:
+    """Say how many gates were met, then each gate with its looks; nothing where none was asked for.
+
+    Args:
+        most: how many lines there is room for; the counts above them are of all gates.
+    """
+    if not summary.gates:
+        return ""
+    counts = Counter(one.decision for one in summary.gates)
+    said = ", ".join(
+        f"{counts[decision]} {decision.value}" for decision in Decision if counts[decision]
+    )
+    lines = [line for line in shown.gates if line != LEVELS]
+    return f"**Gates: {said}.**\n\n{below(lines, most)}\n{LEVELS}\n"
+
+
+def below(lines: Sequence[str], most: int | None = None) -> str:
+    """Write lines that stand below the tables as a list; an indented one belongs to the one above it.
+
+    Args:
+        most: how many lines there is room for; None for all.
+    """
+    kept = lines if most is None else lines[:most]
+    texts = [f"{'  ' * line.startswith(' ')}* {gfm.escape(line.strip())}\n" for line in kept]
+    if cut := len(lines) - len(kept):
+        texts.append(f"* {cut} lines more are left out for length; `abtest summary` prints them.\n")
+    return "".join(texts)

@@ -12,6 +12,9 @@ from abtest.report.origin import Origin
 from abtest.report.view import View, view
 
 MOST = 65_536  # characters of a comment on GitHub
+MOST_LINES = (
+    40  # of gates, and of the footer: they always stand in front, so they must not fill the comment
+)
 # What goes first when there is no room: the largest and the least asked for.
 SHED = (
     "pairs", "kernels", "rounds", "provenance", "routes", "identities", "cells and depths", "flags explained", "chart",
@@ -80,6 +83,8 @@ def _text(comment: _Comment, left_out: Sequence[str], most_rows: int | None = No
         markdown.setting(comment.shown),
         maintable.table(comment.summary, comment.shown, most_rows),
         "\n\n".join(markdown.limits(comment.shown)) + "\n",
+        markdown.gates(comment.summary, comment.shown, MOST_LINES),
+        markdown.below(comment.shown.footer, MOST_LINES),
         kept.get("chart", ""),
     ]
     if left_out:

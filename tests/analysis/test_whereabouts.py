@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from abtest.model.result import Summary
-from abtest.model.trial import TrialRecord
+from abtest.model.trial import Kernel, TrialRecord
 
 Make = Callable[..., TrialRecord]
 Summarise = Callable[..., Summary]
@@ -26,9 +26,7 @@ def _said(
         if stamped is not None:
             change["token_s_per_token"] = (1 / stamped[place],) * 3
         if kernels_ms is not None:
-            change["kernels"] = (
-                {"rank": 0, "name": "a", "calls": 1.0, "ms_per_step": kernels_ms[place]},
-            )
+            change["kernels"] = (Kernel(0, "a", 1.0, kernels_ms[place]),)
         records += [
             make_trial("stock", place + 1, 1, rate, **change),
             make_trial("fast", place + 1, 2, 150.0),

@@ -72,7 +72,7 @@ def test_a_record_comes_back_as_it_was_written(record: TrialRecord) -> None:
     line = codec.encode(record)
     assert line.count("\n") == 1
     assert codec.decode(line) == record
-    assert not codec.is_altered(line.encode())
+    assert codec.holds(line.encode())
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

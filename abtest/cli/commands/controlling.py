@@ -47,7 +47,8 @@ def aa(
     allow_host_access: HostAccess = False,
 ) -> None:
     """Run the baseline against itself: the noise floor. Exits 1 if the same file differs from itself."""
-    from abtest.cli.purpose import SAME_FILE, Purpose
+    from abtest.cli.purpose import Purpose
+    from abtest.model.control import SAME_FILE
 
     options = session_options(
         simulate=simulate, log_json=log_json, allow_host_access=allow_host_access
@@ -71,7 +72,8 @@ def control(
     allow_host_access: HostAccess = False,
 ) -> None:
     """Plant a known slow-down in the baseline's file and look for it. Exits 1 if what is found does not hold it."""
-    from abtest.cli.purpose import PLANTED, Purpose
+    from abtest.cli.purpose import Purpose
+    from abtest.model.control import PLANTED
 
     if not 0 < per_call_ms <= MOST_MS:
         raise UsageError(

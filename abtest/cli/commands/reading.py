@@ -47,6 +47,8 @@ def export(
     aa: Annotated[
         str | None, typer.Option("--aa", help="An A/A run of the same set-up: the noise floor.")
     ] = None,
+    gate: GateTexts = None,
+    gate_rounds: GateRounds = LAST_LOOK,
     results: Root = RESULTS,
 ) -> None:
     """Print a run for others to read; only the text goes to stdout."""
@@ -56,7 +58,8 @@ def export(
     if not pull_request:
         raise UsageError("export: no form was asked for", remedy="Write `abtest export RUN --pr`.")
     folder = folders.find(run_name, results)
-    show_pull_request(folder, None if aa is None else folders.find(aa, results))
+    floor = None if aa is None else folders.find(aa, results)
+    show_pull_request(folder, floor, gates_of(gate, gate_rounds))
 
 
 @app.command()
@@ -81,13 +84,15 @@ def report(
         Path | None,
         typer.Option(help="File to write; report.html in the run's folder if not given."),
     ] = None,
+    gate: GateTexts = None,
+    gate_rounds: GateRounds = LAST_LOOK,
     results: Root = RESULTS,
 ) -> None:
     """Write the run as one self-contained HTML page, and print its path."""
     from abtest.cli import results as folders
     from abtest.cli.report import write_report
 
-    print(write_report(folders.find(run_name, results), out))
+    write_report(folders.find(run_name, results), out, gates_of(gate, gate_rounds))
 
 
 @app.command()
