@@ -4,7 +4,7 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from abtest.telemetry.processes import TICKS_PER_S, Owner
@@ -12,6 +12,7 @@ from abtest.telemetry.processes import TICKS_PER_S, Owner
 MOST_CORE_COLUMNS = (
     64  # a sidecar of hundreds of columns would be read by nobody; lowest, mean, highest stay
 )
+NAMES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 _PRESSURE = re.compile(r"^some avg10=([0-9.]+)", re.MULTILINE)
 
 
@@ -55,16 +56,24 @@ class Host:
     Args:
         proc: where procfs is mounted; tests hand in recorded trees.
         sys: the same for sysfs.
+        names: files that may hold what the machine calls itself.
     """
 
-    def __init__(self, owner: Owner, proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        proc: Path = Path("/proc"),
+        sys: Path = Path("/sys"),
+        names: Sequence[Path] = NAMES,
+    ) -> None:
+        self._names = names
         self._owner = owner
         self._proc = proc
         self._cpu = sys / "devices/system/cpu"
         self._sys = sys
         self._last: tuple[float, float, float] | None = None
-        names = (path.name for path in self._cpu.glob("cpu[0-9]*"))
-        self._cores = sorted(int(name[3:]) for name in names if name[3:].isdigit())
+        folders = (path.name for path in self._cpu.glob("cpu[0-9]*"))
+        self._cores = sorted(int(name[3:]) for name in folders if name[3:].isdigit())
 
     def sample(self) -> dict[str, float | None]:
         """Read what is cheap: counters and pressure."""
@@ -151,12 +160,15 @@ class Host:
         return {name: value for name, value in found.items() if value}
 
     def _host_hash(self) -> str | None:
-        """Tell one machine from another without saying which it is: a hash of what the system calls itself."""
-        for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
-            known = _text(Path(path))
-            if known:
-                return hashlib.sha256(f"abtest {known}".encode()).hexdigest()[:12]
-        return None
+        """Tell one machine from another without saying which it is: a hash of what the system calls itself.
+
+        One without a name of its own, as virtual machines that are lent for minutes, is known by its boot.
+        """
+        places = (*self._names, self._proc / "sys/kernel/random/boot_id")
+        known = next((text for text in map(_text, places) if text), None)
+        return (
+            None if known is None else hashlib.sha256(f"abtest {known}".encode()).hexdigest()[:12]
+        )
 
 
 def _text(path: Path) -> str | None:

@@ -93,6 +93,26 @@ def test_odd_lines_are_no_numbers() -> None:
     assert cpuinfo("") == ({}, [])
 
 
+def test_machines_are_told_apart_by_a_hash_of_their_name_or_else_of_their_boot(
+    tmp_path: Path,
+) -> None:
+    proc, sys = machine(tmp_path, busy=0, own=0, other=0)
+
+    def hashed(boot: str, name: str = "") -> str | None:
+        write_tree(proc, {"sys/kernel/random/boot_id": f"{boot}\n"})
+        write_tree(tmp_path, {"machine-id": f"{name}\n"})
+        host = Host(Owner(proc, pid=10), proc, sys, names=[tmp_path / "machine-id"])
+        return host.facts().get("host_hash")
+
+    nameless = hashed("boot-one")
+    assert nameless == hashed("boot-one")
+    assert nameless != hashed("boot-two")
+    assert "boot" not in str(nameless)
+    named = hashed("boot-one", "a")
+    assert named == hashed("boot-two", "a")  # the same machine after a restart
+    assert named not in {nameless, hashed("boot-one", "b")}
+
+
 def test_facts_describe_the_machine_and_do_not_name_it(tmp_path: Path) -> None:
     proc, sys = machine(tmp_path, busy=0, own=0, other=0)
     write_tree(sys, {"devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n"})

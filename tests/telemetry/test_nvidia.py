@@ -151,6 +151,14 @@ def test_processes_are_told_apart(answers: dict[str, Any], tmp_path: Path) -> No
     assert found[0].cgroup == "0::/user.slice"
 
 
+def test_cards_of_a_kind_are_told_apart_by_a_hash(answers: dict[str, Any], tmp_path: Path) -> None:
+    found = [cards({**answers, "UUID": f"GPU-{name}"}, tmp_path).facts() for name in "aab"]
+    hashes = [one["gpu.cards_hash"] for one in found]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert "GPU" not in hashes[0]
+    assert "gpu.cards_hash" not in cards(answers, tmp_path).facts()  # a driver that does not tell
+
+
 def test_facts_say_the_same_thing_of_two_cards_once(
     answers: dict[str, Any], tmp_path: Path
 ) -> None:
