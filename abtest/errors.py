@@ -9,7 +9,7 @@ from typing import ClassVar
 NOTHING_BEGUN = (
     "nothing was recorded yet; start again"  # a note on what ended a run before its first trial
 )
-LOG_PLACE = "log in: "  # a note on a bug of ours: the folder of the run that it ended
+LOG_PLACE = "log in: "  # a note on a bug of ours or a signal: the folder of the run that it ended
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2

@@ -26,6 +26,9 @@ from abtest.errors import (
     InfrastructureError,
 )
 
+UNKNOWN = (
+    "what was recorded is safe in its ledger; `abtest status latest` tells what is left to run"
+)
 GO_ON = "the ledger is intact; go on with `abtest run EXPERIMENT --resume latest`"
 DISK = {  # what a file system may say at any write, wherever it is made
     errno.ENOSPC: "Free some space, then use --resume.",
@@ -77,7 +80,7 @@ def _exit_code(error: BaseException) -> int:
             _complain(error)
             return error.exit_code
         case typer.Abort() | InterruptedRunError():
-            print(f"interrupted: {NOTHING_BEGUN if _unborn(error) else GO_ON}", file=sys.stderr)
+            print(f"interrupted: {_where_it_stands(error)}", file=sys.stderr)
             return EXIT_INTERRUPTED
         case _ if callable(
             show := getattr(error, "show", None)
@@ -104,6 +107,13 @@ def _complain(error: AbtestError) -> None:
 def _unborn(error: BaseException) -> bool:
     """Tell whether the run ended before it came to a run, so that there is nothing to resume."""
     return NOTHING_BEGUN in getattr(error, "__notes__", ())
+
+
+def _where_it_stands(error: BaseException) -> str:
+    """Tell what to do after a signal; before and after a session nobody knows whether there is a run to go on with."""
+    if _unborn(error):
+        return NOTHING_BEGUN
+    return GO_ON if any(map(_place_of, getattr(error, "__notes__", ()))) else UNKNOWN
 
 
 def _after(error: BaseException, remedy: str) -> str:
@@ -137,15 +147,18 @@ def _report_bug(error: BaseException) -> int:
 
 def _write_log(error: BaseException) -> Path | None:
     """Write the trace into the folder that a note names; None where it cannot be."""
-    for note in getattr(error, "__notes__", ()):
-        folder = Path(note.removeprefix(LOG_PLACE))
-        if not note.startswith(LOG_PLACE) or not folder.is_dir():
-            continue
+    for folder in filter(None, map(_place_of, getattr(error, "__notes__", ()))):
         with contextlib.suppress(OSError):  # then the trace goes to the terminal
             path = folder / "internal-error.log"
             path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
             return path
     return None
+
+
+def _place_of(note: str) -> Path | None:
+    """Read the run's folder from a note; None where it is another note, or the folder is gone."""
+    folder = Path(note.removeprefix(LOG_PLACE))
+    return folder if note.startswith(LOG_PLACE) and folder.is_dir() else None
 
 
 def entry() -> NoReturn:

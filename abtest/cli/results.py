@@ -210,14 +210,24 @@ def _check_form(known: Mapping[str, Any]) -> None:
         raise TypeError(f"{wrong[0]} has the wrong form")
     if known["baseline"] not in known["arms"]:
         raise ValueError(f"its baseline {known['baseline']!r} is none of its arms")
-    text = fits(tuple[str, ...])
     for name, arm in known["arms"].items():
-        files = arm.get("files")
-        keys = ("target", "md5", "sha256")
-        if files is not None and not (
+        _check_arm(name, arm)
+
+
+def _check_arm(name: str, arm: Mapping[str, Any]) -> None:
+    text = fits(tuple[str, ...])
+    keys = ("target", "md5", "sha256", "origin")
+    files = arm.get("files")
+    sound = {
+        "files": files is None
+        or (
             isinstance(files, list) and all(text(tuple(one[key] for key in keys)) for one in files)
-        ):
-            raise TypeError(f"arms: {name}: files has the wrong form")
+        ),
+        **{key: isinstance(arm.get(key) or {}, Mapping) for key in ("env", "args")},
+    }
+    wrong = [key for key, holds in sound.items() if not holds]
+    if wrong:
+        raise TypeError(f"arms: {name}: {wrong[0]} has the wrong form")
 
 
 def host_name() -> str:

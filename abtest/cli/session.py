@@ -147,12 +147,12 @@ def session(chosen: Chosen, run_folder: Path, options: Options) -> Iterator[Sess
 
 @contextmanager
 def _log_of_a_bug_in(folder: Path) -> Iterator[None]:
-    """Tell whoever reports a bug of ours that its log belongs into the run's folder."""
+    """Tell whoever reports a bug of ours, or a signal, which run it ended; a bug's log belongs into its folder."""
     try:
         yield
     except AbtestError:
         raise
-    except Exception as error:
+    except BaseException as error:
         error.add_note(f"{LOG_PLACE}{folder}")
         raise
 

@@ -138,6 +138,21 @@ def test_a_run_whose_baseline_is_none_of_its_arms_is_damaged(
     assert "its baseline 'stok' is none of its arms" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("env", "FAST=1"), ("args", ["a"]), ("files", [{"target": "k.py"}]), ("files", "k.py")],
+)
+def test_an_arm_of_another_form_is_damaged(
+    key: str, value: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_folder(tmp_path, rounds(4))
+    body = json.loads((tmp_path / store.RUN).read_text())
+    body["arms"]["fast"][key] = value
+    store.write_json(tmp_path / store.RUN, body)
+    assert main(["summary", folder]) == 3
+    assert "run.json is damaged" in capsys.readouterr().err
+
+
 def test_an_empty_ledger_compares_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

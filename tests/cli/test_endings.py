@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from abtest.cli import main as module
+from abtest.cli import results
 from abtest.cli.main import main
 from abtest.ledger import store
 from abtest.runtimes.simulated import SimulatedRuntime
@@ -102,3 +103,26 @@ def test_what_ended_before_a_run_began_is_not_told_to_be_resumed(
     assert "start again" in said
     assert "--resume" not in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_inside_a_run_tells_how_to_go_on(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    at_trial(3, module.InterruptedRunError(), monkeypatch)
+    assert main(arguments) == 130
+    assert "--resume latest" in capsys.readouterr().err
+
+
+def test_a_signal_before_or_after_a_run_does_not_send_the_user_to_another_run(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """The folder is not made yet, so nobody knows of a run; `--resume latest` would go on with an older one."""
+
+    def new_name(*_: object) -> str:
+        raise module.InterruptedRunError
+
+    monkeypatch.setattr(results, "new_name", new_name)
+    assert main(arguments) == 130
+    said = capsys.readouterr().err
+    assert "--resume" not in said
+    assert "abtest status latest" in said

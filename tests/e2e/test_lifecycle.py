@@ -317,6 +317,28 @@ def test_leftovers_of_a_dead_run_are_removed_and_those_of_a_live_one_are_kept(
     assert docker.__version__
 
 
+@pytest.mark.docker
+def test_a_container_that_a_failing_run_never_heard_of_is_removed() -> None:
+    """A signal may come between the engine's making a container and our learning of it."""
+    from abtest.runtimes.docker import host_image
+    from abtest.runtimes.docker.engine import connect
+    from abtest.runtimes.docker.janitor import Janitor
+
+    with connect() as engine:
+        image, ours = host_image.ensure(engine), {"label": "abtest.session=test-untold"}
+
+        def interrupted() -> None:
+            with Janitor("test-untold"):
+                engine.client.containers.create(
+                    image, ["nothing"], labels={"abtest.session": "test-untold"}
+                )
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert engine.client.containers.list(all=True, filters=ours) == []
+
+
 def test_the_simulated_runtime_shows_a_whole_run(
     repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

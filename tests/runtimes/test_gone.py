@@ -1,14 +1,18 @@
 """A container that somebody removes before it ran: told as what it is, at whichever call that shows."""
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import requests
 from docker.errors import APIError, NotFound
 
 from abtest.errors import InfrastructureError
 from abtest.model.sandbox import ContainerOptions, ImageFacts, SandboxRequest
+from abtest.runtimes.docker import host_image
 from abtest.runtimes.docker.create import Plan
 from abtest.runtimes.docker.engine import Engine
 from abtest.runtimes.docker.sandbox import DockerSandbox
@@ -66,6 +70,22 @@ def test_a_program_that_is_not_found_is_no_vanished_container(tmp_path: Path) ->
     error = NotFound("404", explanation="exec: python9: not found")
     with pytest.raises(InfrastructureError, match="does not start: exec: python9"):
         used(tmp_path, {"start": error})
+
+
+def test_a_slow_engine_is_asked_for_the_host_image_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _s: None)
+    answers: Iterator[Exception | SimpleNamespace] = iter(
+        [requests.exceptions.ReadTimeout("read timeout=30"), SimpleNamespace(id="sha256:abc")]
+    )
+
+    def get(_name: str) -> SimpleNamespace:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    client = SimpleNamespace(version=dict, images=SimpleNamespace(get=get))
+    assert host_image.ensure(Engine(client)) == "sha256:abc"
 
 
 def test_an_engine_that_is_about_to_end_is_no_bug_of_ours(tmp_path: Path) -> None:

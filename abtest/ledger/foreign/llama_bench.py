@@ -79,6 +79,7 @@ def read_llama_bench(text: str, source: str, arm_by: str | None = None) -> Forei
 def _body(place: Place, line: str) -> Mapping[str, object]:
     try:
         body = json.loads(line)
+        json.dumps(body, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError) as error:
         raise place.refuse(f"not JSON: {error}", REMEDY) from error
     lacking = [name for name in NEEDED if name not in body] if isinstance(body, dict) else NEEDED

@@ -103,6 +103,22 @@ def connect() -> Engine:
         ) from error
 
 
+def await_engine(patience_s: float = PATIENCE_S) -> Engine:
+    """Connect, and wait for an engine that is away for a while.
+
+    Raises:
+        InfrastructureError: it stays away.
+    """
+    start_s = time.monotonic()
+    while True:
+        try:
+            return connect()
+        except InfrastructureError:
+            if time.monotonic() - start_s > patience_s:
+                raise
+            time.sleep(0.5)
+
+
 def patiently(
     what: str,
     call: Callable[[], T],

@@ -13,7 +13,7 @@ from pathlib import Path
 from docker.errors import ImageNotFound
 
 from abtest.errors import InfrastructureError
-from abtest.runtimes.docker.engine import Engine
+from abtest.runtimes.docker.engine import Engine, patiently
 
 TAG = "abtest-host:2"
 FOLDERS = ("abtest", "dev", "etc", "proc", "root", "run", "sys", "tmp", "usr", "var", "var/tmp")
@@ -51,7 +51,8 @@ def ensure(engine: Engine) -> str:
 
 def _find(engine: Engine) -> str | None:
     with contextlib.suppress(ImageNotFound):
-        return str(engine.client.images.get(TAG).id)
+        found = patiently("look for the host image", lambda: engine.client.images.get(TAG))
+        return str(found.id)
     return None
 
 

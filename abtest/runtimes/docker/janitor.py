@@ -4,6 +4,7 @@ It waits for the end of its stdin, which the run holds open. It is the second of
 container dies with its own stdin, and the next run removes what both have missed.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 TRIES = 20  # a create call may be under way while the run dies
+LOOK_S = 10.0  # how long a run that failed waits for the janitor
 
 
 class Janitor:
@@ -35,20 +37,25 @@ class Janitor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End it: the run removes its own containers when it ends by itself."""
-        self._process.kill()
-        self._process.wait()
+        """End it: a run that ends well has removed its containers.
+
+        One that is ended by an error or a signal may not know of a container that it asked for: the janitor looks.
+        """
+        if kind is None:
+            self._process.kill()
         if self._process.stdin is not None:
             self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # then it goes on alone
+            self._process.wait(LOOK_S)
 
 
 def main(session: str) -> int:
     """Wait for the run's end, then remove the session's containers until two looks in a row find none."""
     while os.read(0, 4096):
         pass
-    from abtest.runtimes.docker.engine import connect
+    from abtest.runtimes.docker.engine import await_engine
 
-    with connect() as engine:
+    with await_engine() as engine:
         clean = 0
         for _ in range(TRIES):
             found = engine.client.containers.list(

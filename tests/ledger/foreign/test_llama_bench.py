@@ -81,6 +81,7 @@ def test_what_decodes_nothing_is_left_out_counted_and_named() -> None:
         (line(n_gen=10**400), None, "not a whole number from 0 to 999999999"),
         (line(n_depth=10**9), None, "n_depth is 1000000000, not a whole number from 0 to 999999999"),
         ("[" * 100_000, None, "line 1: not JSON"),
+        (line(cpu_info="\ud800"), None, "line 1: not JSON"),
         (line(n_gen="64"), None, "line 1: n_gen is '64'"),
         (line() + line(n_gen=128), None, "line 2: 128 tokens, but line 1 has 64"),
         (line() + line(n_threads=4), None, "line 2: arm 8cf427ff has another n_threads than in line 1"),
