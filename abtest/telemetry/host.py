@@ -162,7 +162,7 @@ class Host:
     def _host_hash(self) -> str | None:
         """Tell one machine from another without saying which it is: a hash of what the system calls itself.
 
-        One without a name of its own, as virtual machines that are lent for minutes, is known by its boot.
+        One without a name of its own, as many virtual machines are, is known by its boot.
         """
         places = (*self._names, self._proc / "sys/kernel/random/boot_id")
         known = next((text for text in map(_text, places) if text), None)

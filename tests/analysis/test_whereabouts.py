@@ -68,8 +68,8 @@ def test_stamps_that_move_by_some_of_it_are_told_without_a_judgement(
 @pytest.mark.parametrize(
     ("kernels_ms", "verdict"),
     [
-        ((1.312, 1.316, 1.317, 1.316), "took 1.312 to 1.317 ms: it is not in the kernels"),
-        ((16.5, 9.8, 16.4, 9.9), "took 9.8 to 16.5 ms: the kernels themselves differ"),
+        ((1.312, 1.316, 1.317, 1.316), "took 1.312 to 1.317 ms: they do not show it"),
+        ((16.5, 9.8, 16.4, 9.9), "took 9.8 to 16.5 ms: they show it too"),
         ((10.0, 11.5, 10.0, 11.5), "took 10 to 11.5 ms"),
     ],
 )
@@ -78,10 +78,8 @@ def test_kernels_acquit_or_convict_themselves(
 ) -> None:
     said = _said(make_trial, summarise, kernels_ms=kernels_ms)
     assert verdict in said
-    assert ("not in the kernels" in said, "themselves differ" in said) == (
-        "not in" in verdict,
-        "themselves" in verdict,
-    )
+    judged = [text for text in ("they do not show it", "they show it too") if text in said]
+    assert judged == [text for text in judged if text in verdict]
 
 
 def test_nothing_is_told_of_what_some_rounds_lack(make_trial: Make, summarise: Summarise) -> None:
@@ -98,4 +96,4 @@ def test_a_cell_within_its_gate_has_no_spread_to_place(
     said = _said(
         make_trial, summarise, stamped=steady, kernels_ms=(1.0, 1.0, 1.0, 1.0), rates=steady
     )
-    assert "kernels of a step" not in said
+    assert "profiled step" not in said

@@ -22,16 +22,16 @@ def test_few_rounds_on_a_real_card_carry_no_verdict(repository: Path) -> None:
     assert {effect.verdict for effect in summary.effects} == {"inconclusive"}
 
 
-def test_two_modes_of_a_real_cell_are_acquitted_of_the_kernel_and_of_the_prefill(
+def test_the_spread_of_a_real_cell_is_put_down_to_neither_the_kernel_nor_the_prefill(
     repository: Path,
 ) -> None:
-    """Four rounds on two machines: the steps fell into two groups, their kernels did not."""
+    """Four rounds on two machines: the steps fell into two groups, the profiled kernels did not."""
     summary, _ = summary_of(repository / H200)
     cell = next(one for one in summary.cells if str(one.cell) == "stock@1024")
     (modes,) = [one.figures for one in cell.flags if one.name == "bimodal?"]
     assert "2 rounds near 494.89 and 2 near 703.68" in modes
     assert "it is not the prefill's jitter" in modes
-    assert "took 1.312 to 1.317 ms: it is not in the kernels" in modes
+    assert "took 1.312 to 1.317 ms: they do not show it" in modes
 
 
 def test_the_same_file_in_both_arms_is_no_winner(repository: Path) -> None:
