@@ -38,7 +38,7 @@ def footer(found: tuple[LastControl, ...]) -> tuple[str, ...]:
 
 
 def _last(one: LastControl) -> Iterator[str]:
-    word = f"last {WORDS[one.kind]} for this image and host"
+    word = f"last {WORDS[one.kind]} for this image and kind of host"
     if one.run is None:
         yield f"{word}: none"
         return

@@ -5,7 +5,8 @@
 No part of an A/B: it starts `vllm.LLM` once, as `experiment.yaml` does for the arm `stock` at depth 1024, and times
 requests of 64 tokens step by step while the front end and the engine's core are bound to other processors. Run it in a
 container and outside of one; `VLLM_ENABLE_V1_MULTIPROCESSING=0` puts both into one process. Before each request a
-fixed piece of work is done that needs neither the engine nor the card: if it slows down with the steps, it is the processor.
+fixed piece of work is done that needs neither the engine nor the card: if it slowed down with the steps, it would be the
+processor. The first two requests at each placement are not counted.
 """
 
 import itertools

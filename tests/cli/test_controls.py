@@ -159,13 +159,13 @@ def test_a_control_is_resumed_and_extended_as_what_it_is(desk: Any) -> None:
 def test_the_footer_names_the_last_ones_for_the_same_image_and_host(desk: Any) -> None:
     assert desk.run() == 0
     for word in ("A/A (the noise floor)", "control (a planted slow-down)"):
-        assert f"last {word} for this image and host: none" in desk.out
+        assert f"last {word} for this image and kind of host: none" in desk.out
     first = desk.latest.resolve()
     simulated(desk, "aa")
     named = desk.latest.resolve().name
     simulated(desk, "control", "--per-call-ms", "3")
     aa, control = desk.shell("summary", str(first)) or desk.out, desk.latest.resolve().name
-    assert f"image and host: {named}, 20" in aa
+    assert f"image and kind of host: {named}, 20" in aa
     assert "noise floor at 512" in aa
     assert control in aa.replace("\n", " ")
     last = {one["kind"]: one["run"] for one in desk.summary()["last_controls"]}
@@ -182,7 +182,7 @@ def test_one_that_measured_something_is_named_before_a_newer_one_that_was_interr
     simulated(desk, "aa")
     desk.cut(1)
     desk.shell("summary", str(first))
-    assert f"image and host: {measured}, 20" in desk.out
+    assert f"image and kind of host: {measured}, 20" in desk.out
     assert "nothing was measured" not in desk.out
 
 
@@ -194,14 +194,14 @@ def test_a_control_of_another_place_is_not_named(key: str, desk: Any) -> None:
     body[key] = {**body["image"], "id": "another"} if key == "image" else "another"
     path.write_text(json.dumps(body))
     assert desk.run() == 0
-    assert "last A/A (the noise floor) for this image and host: none" in desk.out
+    assert "last A/A (the noise floor) for this image and kind of host: none" in desk.out
 
 
 def test_a_damaged_neighbour_does_not_spoil_a_summary(desk: Any) -> None:
     simulated(desk, "aa")
     (desk.latest.resolve() / store.RUN).write_text("{")
     assert desk.run() == 0
-    assert "last A/A (the noise floor) for this image and host: none" in desk.out
+    assert "last A/A (the noise floor) for this image and kind of host: none" in desk.out
 
 
 def test_runs_of_older_versions_are_still_read(desk: Any) -> None:

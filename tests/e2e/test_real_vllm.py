@@ -130,7 +130,7 @@ def test_a_worker_in_a_process_of_its_own_is_proved(
     assert sorted(one["when"] for one in proofs) == ["after", "before"]
     assert all((one["match"], one["md5"]) == (True, MD5) for one in proofs)
     (worker,) = {one["pid"] for one in proofs}
-    assert worker > int(core)
+    assert worker != int(core)
     assert {one["kv_splits"] for one in decoded(trial)} == {2}
 
 

@@ -54,9 +54,9 @@ WORDS = (
     "look 2 at n = 6: ratio 1.062, limits [1.051, 1.073], one-sided level 2.38 % per look; its worst modes",
     "at 5 % over all looks",
     "look: 4 rounds of splitkv@8192 were suspect; 4 more",
-    "last A/A (the noise floor) for this image and host: demo-aa-1, 2026-01-31T00:00:00Z",
+    "last A/A (the noise floor) for this image and kind of host: demo-aa-1, 2026-01-31T00:00:00Z",
     "noise floor at 8192, n = 8: 0.6 %",
-    "last control (a planted slow-down) for this image and host: demo-control-1",
+    "last control (a planted slow-down) for this image and kind of host: demo-control-1",
     "control at 8192, n = 6: planted 1.00 ms per token",
 )  # fmt: skip
 

