@@ -7,6 +7,7 @@ less than once in a hundred runs, shared among the quantities that are looked at
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from abtest.analysis import moments
 from abtest.analysis.counting import Counted
@@ -14,7 +15,6 @@ from abtest.analysis.explain import flag
 from abtest.model.flag import Flag
 from abtest.model.names import Cell
 from abtest.model.result import CellSummary
-from abtest.model.trial import TrialRecord
 
 STRONG = 0.7
 BY_CHANCE = 0.01
@@ -22,40 +22,39 @@ LEAST_DEGREES = 3
 ROUNDING = 1e-12  # of the sum of squares: a mean of equal numbers may be off by its last digit
 
 
-Reading = Sequence[float | None]  # one value per trial of a cell
+Figures = Mapping[str, float | None]
 
 
-def _phase(name: str) -> Callable[[Sequence[TrialRecord]], Reading]:
-    def read(records: Sequence[TrialRecord]) -> Reading:
-        return [
-            one.telemetry.phases["decode"].get(name)
-            if one.telemetry is not None and "decode" in one.telemetry.phases
-            else None
-            for one in records
-        ]
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The watched trials of one cell: each list has one entry per trial, in time order.
 
-    return read
+    Args:
+        logs: of the rates.
+        decode: the figures of the decode phase.
+        whole: the figures of the whole trial.
+    """
 
-
-def _figure(name: str) -> Callable[[Sequence[TrialRecord]], Reading]:
-    def read(records: Sequence[TrialRecord]) -> Reading:
-        return [
-            None if one.telemetry is None else one.telemetry.figures.get(name) for one in records
-        ]
-
-    return read
+    logs: Sequence[float]
+    decode: Sequence[Figures]
+    whole: Sequence[Figures]
+    slots: Sequence[int]
 
 
-def _slot(records: Sequence[TrialRecord]) -> Reading:
-    return [float(one.slot) for one in records]
+def _phase(name: str) -> Callable[[_Group], Sequence[float | None]]:
+    return lambda group: [figures.get(name) for figures in group.decode]
 
 
-QUANTITIES: Mapping[str, Callable[[Sequence[TrialRecord]], Reading]] = {
+def _figure(name: str) -> Callable[[_Group], Sequence[float | None]]:
+    return lambda group: [figures.get(name) for figures in group.whole]
+
+
+QUANTITIES: Mapping[str, Callable[[_Group], Sequence[float | None]]] = {
     "core clock of the card": _phase("sm_mhz"),
     "temperature of the card": _phase("temp_c"),
     "clock of the processor": _figure("cpu_mhz"),
     "load of other processes": _figure("other_cores"),
-    "slot in the block": _slot,
+    "slot in the block": lambda group: group.slots,
 }
 
 
@@ -71,10 +70,10 @@ def correlations(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterato
         points = [
             [
                 (log, value)
-                for log, value in zip(logs, read(records), strict=True)
+                for log, value in zip(group.logs, read(group), strict=True)
                 if value is not None
             ]
-            for records, logs in groups
+            for group in groups
         ]
         found = within_groups([group for group in points if group])
         if found is not None and _is_strong(*found):
@@ -83,16 +82,23 @@ def correlations(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterato
         yield flag("follows-machine", "run", "; ".join(strong))
 
 
-def _groups(
-    counted: Counted, cells: Mapping[Cell, CellSummary]
-) -> Iterator[tuple[list[TrialRecord], list[float]]]:
-    """Give the watched trials of each cell with the logs of their rates; a cell that lost a rate is left out."""
+def _groups(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[_Group]:
+    """Gather the watched trials of each cell; a cell that lost a rate is left out."""
+    nothing: Figures = {}
     for cell, summary in cells.items():
         own = counted.by_cell.get(cell, ())
         if len(own) == len(summary.rates_tok_s):
-            pairs = zip(own, map(math.log, summary.rates_tok_s), strict=True)
-            watched = [pair for pair in pairs if pair[0].telemetry is not None]
-            yield [record for record, _ in watched], [log for _, log in watched]
+            watched = [
+                (rate, record.slot, record.telemetry)
+                for record, rate in zip(own, summary.rates_tok_s, strict=True)
+                if record.telemetry is not None
+            ]
+            yield _Group(
+                logs=[math.log(rate) for rate, _, _ in watched],
+                decode=[seen.phases.get("decode", nothing) for _, _, seen in watched],
+                whole=[seen.figures for _, _, seen in watched],
+                slots=[slot for _, slot, _ in watched],
+            )
 
 
 def within_groups(groups: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, int] | None:

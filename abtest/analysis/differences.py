@@ -99,7 +99,12 @@ def undeclared(declared: Sequence[Difference], seen: Sequence[Difference]) -> li
 
 
 def unseen(declared: Sequence[Difference], seen: Sequence[Difference], facts: Facts) -> list[str]:
-    """Name declared differences that the records could show and do not: the change never arrived."""
+    """Name declared differences that the records could show and do not: the change never arrived.
+
+    One arm alone can show no difference, so nothing is said of it.
+    """
+    if len({arm for by_arm in facts.values() for arm in by_arm}) < 2:  # noqa: PLR2004 - a difference is of two
+        return []
     kinds = {_kind(difference.what) for difference in seen}
     recordable = {_kind(name) for name in facts}
     return [

@@ -21,6 +21,7 @@ PREFILL_DOMINATED = 3.0
 DROWNED = 5 * math.sqrt(2)
 # Of a rate, per cent: the range of two normal values stays within the published 6 % in 95 % (6 / 2.7718).
 GATE_DEVIATION_PCT = 2.1647
+LEAST_S = 1e-9  # what a clock can tell; a shorter difference, or time per token, is no time
 # The relative standard error that `window_tokens` plans for, where nobody says otherwise.
 TARGET_ERROR = 0.01
 
@@ -31,7 +32,7 @@ class TrialEstimate(
     """One trial's rate.
 
     Args:
-        rate_tok_s: tokens per second and sequence, None where the difference is not positive.
+        rate_tok_s: tokens per second and sequence, None where the difference is no time.
         difference_s: seconds for n_long - n_short tokens.
         leverage: mean T_short over mean difference, None where that is not positive.
         within_se_pct: standard error inside the trial, per cent of the rate; None for one pair.
@@ -67,7 +68,7 @@ def estimate(record: TrialRecord) -> TrialEstimate:
     deviation_s = moments.deviation(all_s, mean_s) if count > 1 else None
     stamped_tok_s = _timestamps_tok_s(record)
     short_s = [pair.t_short_s for pair in pairs]
-    if not 0 < central_s < math.inf:
+    if not LEAST_S <= central_s < math.inf:
         return TrialEstimate(
             None, central_s, None, None, stamped_tok_s, deviation_s, all_s, short_s
         )
@@ -86,7 +87,7 @@ def estimate(record: TrialRecord) -> TrialEstimate:
 def _timestamps_tok_s(record: TrialRecord) -> float | None:
     stamps = record.token_s_per_token
     stamped_s = moments.median(stamps) if stamps else 0.0
-    return 1 / stamped_s if 0 < stamped_s < math.inf else None
+    return 1 / stamped_s if LEAST_S <= stamped_s < math.inf else None
 
 
 def _within_se_pct(mean_s: float, deviation_s: float | None, count: int) -> float | None:

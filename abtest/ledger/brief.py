@@ -15,7 +15,7 @@ import msgspec
 from abtest.ledger import codec
 from abtest.model.names import Cell, Condition, cell_of
 from abtest.model.telemetry import Telemetry
-from abtest.model.trial import ContainerFacts, RankIdentity, TrialRecord
+from abtest.model.trial import ContainerFacts, RankIdentity, Seconds, TrialRecord
 
 # No summary looks at these: a brief record has the defaults there, whatever its line says.
 LEFT_OUT = (
@@ -38,8 +38,8 @@ RAW = ("routes", "environment", "outputs", "caches")
 class _BriefPair(msgspec.Struct, frozen=True, gc=False):
     """A pair without its order."""
 
-    t_short_s: float
-    t_long_s: float
+    t_short_s: Seconds
+    t_long_s: Seconds
     first: ClassVar[str] = ""
 
 
@@ -59,7 +59,7 @@ class Reader:
     """Decodes lines of one ledger; make a new one for each ledger."""
 
     def __init__(self) -> None:
-        types = get_type_hints(TrialRecord)
+        types = get_type_hints(TrialRecord, include_extras=True)
         self._read: Callable[[bytes], Any] = msgspec.json.Decoder(_line_type(types)).decode
         self._routes, self._environments, self._outputs, self._caches = (
             _Parts(types[name]) for name in RAW

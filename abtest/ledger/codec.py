@@ -50,22 +50,23 @@ KINDS: Mapping[str, type] = {"trial": TrialRecord, "superseded": Superseded, "no
 def encode(record: TrialRecord) -> str:
     """Write one record as one line, all keys present, null where not known."""
     body = {field.name: _plain(getattr(record, field.name)) for field in dataclasses.fields(record)}
-    return _line({"schema": SCHEMA, "kind": "trial", **body})
+    return line_of({"schema": SCHEMA, "kind": "trial", **body})
 
 
 def encode_superseded(trial: str, reason: str, at: str) -> str:
     """Write the record that replaces an earlier one without touching it."""
-    return _line(
+    return line_of(
         {"schema": SCHEMA, "kind": "superseded", "trial": trial, "reason": reason, "at": at}
     )
 
 
 def encode_note(text: str, at: str) -> str:
     """Write a remark, such as a torn line that was cut off."""
-    return _line({"schema": SCHEMA, "kind": "note", "text": text, "at": at})
+    return line_of({"schema": SCHEMA, "kind": "note", "text": text, "at": at})
 
 
-def _line(body: Mapping[str, Any]) -> str:
+def line_of(body: Mapping[str, Any]) -> str:
+    """Write one line with its checksum; the body has every key of its kind, but for that."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)[:-1]
     return f'{text},"crc32":"{zlib.crc32(text.encode()):08x}"}}\n'
 

@@ -112,6 +112,10 @@ class _Reader:
                 self.superseded.add(found.trial)
             case codec.Note():
                 self.notes.append(found.text)
+            case _ if found.tokens[0] >= found.tokens[1]:
+                self.faults.append(
+                    f"line {number}: its long token count is not above the short one"
+                )
             case _:
                 self.records.append(found)
 

@@ -3,10 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
+
+import msgspec
 
 from abtest.model.names import Cell, Condition, cell_of, condition_of
 from abtest.model.telemetry import Telemetry
 
+# What no clock can have read, and no engine can have been asked for, is refused where records are read.
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=1 << 31)]
 Scalar = str | int | float | bool | None
 
 
@@ -46,8 +52,8 @@ class PlannedTrial:
 class Pair:
     """One (T_short, T_long) measurement, in seconds; `first` is "short" or "long"."""
 
-    t_short_s: float
-    t_long_s: float
+    t_short_s: Seconds
+    t_long_s: Seconds
     first: str
 
 
@@ -149,7 +155,7 @@ class TrialRecord:
     status: Status
     started_at: str
     isolation: str
-    tokens: tuple[int, int]
+    tokens: tuple[Tokens, Tokens]
     reason: str | None = None
     flags: tuple[str, ...] = ()
     phases_s: Mapping[str, float] = field(default_factory=dict)

@@ -223,3 +223,16 @@ def test_an_unproved_control_exits_with_3(desk: Any) -> None:
     lines[-1] = lines[-1].replace('"status":"ok"', '"status":"invalid"')
     path.write_text("\n".join(lines) + "\n")
     assert desk.shell("summary", "latest") == 3
+
+
+def test_the_comment_and_the_page_name_the_last_ones_too(desk: Any, tmp_path: Path) -> None:
+    assert desk.run() == 0
+    first, page = desk.latest.resolve(), tmp_path / "page.html"
+    simulated(desk, "aa")
+    named = desk.latest.resolve().name
+    assert desk.shell("export", str(first), "--pr") == 0
+    assert f"last A/A (the noise floor) for this image and host: {named}" in desk.out
+    assert "\n  * noise floor at 512" in desk.out
+    assert "last control (a planted slow-down) for this image and host: none" in desk.out
+    assert desk.shell("report", str(first), "--out", str(page)) == 0
+    assert f"for this image and host: {named}" in page.read_text()

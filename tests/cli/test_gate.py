@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,3 +140,21 @@ def test_the_json_holds_every_look(desk: Any) -> None:
     (look,) = gate["looks"]
     assert look["low"] < look["ratio"] < look["high"]
     assert look["level"] == pytest.approx(0.0238)
+
+
+def test_the_comment_and_the_page_show_the_gate_and_end_as_the_summary_does(
+    desk: Any, tmp_path: Path
+) -> None:
+    assert desk.run() == 0
+    page, comment = tmp_path / "page.html", tmp_path / "comment.md"
+    for ratio, code, words in (("1.05", 0, "1 met"), ("9", 1, "1 not met")):
+        gate = ("--gate", f"splitkv@512>={ratio}")
+        assert desk.shell("export", "latest", "--pr", *gate) == code
+        assert f"**Gates: {words}.**" in desk.out
+        assert f"gate splitkv@512&gt;={float(ratio)!r} at splitkv@512: {words[2:]}" in desk.out
+        comment.write_text(desk.out)
+        assert desk.shell("verify", "latest", str(comment)) == 0
+        assert desk.shell("report", "latest", "--out", str(page), *gate) == code
+        assert f"at splitkv@512: {words[2:]} (" in page.read_text()
+    assert desk.shell("export", "latest", "--pr", "--gate", "nobody@512>=1") == 2
+    assert desk.shell("report", "latest", "--gate", "splitkv@513>=1") == 2
