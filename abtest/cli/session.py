@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from abtest.runtimes.simulated import Truth
 
 STAGED = "staged"
+RECIPE = "image/build.sh"  # `make` runs it too
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,7 @@ def survey_arms(
     experiment: Experiment, folder: Path, runtime: Runtime, pythonpath: tuple[str, ...]
 ) -> dict[str, ImageFacts]:
     """Survey every image once; returns the image of each arm."""
+    recipe = folder / RECIPE
     found: dict[Image, ImageFacts] = {}
     images: dict[str, ImageFacts] = {}
     for arm in experiment.arms:
@@ -205,6 +207,7 @@ def survey_arms(
                     experiment.targets,
                     container_options(experiment),
                     experiment.container.env,
+                    str(recipe) if image == experiment.image and recipe.is_file() else "",
                 )
             )
         images[arm] = found[image]

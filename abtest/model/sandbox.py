@@ -46,6 +46,7 @@ class ImageRequest:
         targets: target files as the experiment names them.
         options: what the trials' containers get; the survey's gets the same.
         env: variables that the experiment sets for all arms.
+        recipe: program of the experiment that makes an image which is referred to, absolute; empty if it has none.
     """
 
     kind: ImageKind
@@ -55,6 +56,7 @@ class ImageRequest:
     targets: tuple[str, ...]
     options: ContainerOptions = field(default_factory=ContainerOptions)
     env: Mapping[str, str] = field(default_factory=dict)
+    recipe: str = ""
 
 
 @dataclass(frozen=True, slots=True)

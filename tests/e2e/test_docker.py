@@ -7,7 +7,8 @@ import pytest
 
 from abtest.errors import InfrastructureError
 from abtest.model.sandbox import ContainerOptions, ImageFacts, ImageRequest, SandboxRequest
-from abtest.runtimes.docker import DockerRuntime
+from abtest.runtimes.docker import DockerRuntime, create
+from abtest.runtimes.docker import sandbox as sandbox_of
 from abtest.runtimes.docker.image import Resolved
 from abtest.runtimes.docker.sandbox import DockerSandbox
 
@@ -96,3 +97,21 @@ def test_a_container_has_no_network_no_capability_and_nowhere_else_to_write(tmp_
         "nothing of the caller's comes in"
     )
     assert not (Path("/usr") / "new").exists()
+
+
+@pytest.mark.parametrize("lab", ["docker"], indirect=True)
+def test_f8_an_engine_that_runs_out_of_memory_is_told_from_one_that_was_killed(
+    lab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No experiment can set a limit; here the create call gets one, and the engine takes more while it starts."""
+
+    def limited(plan: create.Plan) -> dict[str, Any]:
+        return {**create.arguments(plan), "mem_limit": "200m", "memswap_limit": "200m"}
+
+    monkeypatch.setattr(sandbox_of, "arguments", limited)
+    take = "            held = []\n            while True:\n                held.append(b'x' * 2**24)\n"
+    lab.plant("engine.py", "            self._spawn()\n", take)
+    assert lab.run() == 4
+    (trial,) = lab.trials()
+    assert trial["status"] == "failed"
+    assert "out-of-memory" in trial["reason"]

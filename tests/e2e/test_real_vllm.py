@@ -33,14 +33,16 @@ SHORT = (
 )
 ALL_DEPTHS = "depths: [1024, 8192, 16384]"
 TWO_DEPTHS, ONE_DEPTH = (ALL_DEPTHS, "depths: [512, 2048]"), (ALL_DEPTHS, "depths: [512]")
-ONE_ROUND = ("rounds: 2", "rounds: 1\nallow_unbalanced: true")
 MD5 = "1b3d5d0120fb79e635beabe02f40e936"
 IN_PROCESS = """\
     VLLM_ENABLE_V1_MULTIPROCESSING: "0"           # engine and worker in one process: the others would spin against it
 """
 DEFAULT_MODE = (IN_PROCESS, "")
+TWO_HEADS = "{num_attention_heads: 2, num_key_value_heads: 2}"  # one for each of two ranks
+NO_COMPILER = '    TORCH_COMPILE_DISABLE: "1"'  # ranks would compile a part of the embedding; the image cannot
+TWO_THREADS = 'OMP_NUM_THREADS: "2"'
 TWO_CORES = (
-    'OMP_NUM_THREADS: "2"',
+    TWO_THREADS,
     f'VLLM_CPU_OMP_THREADS_BIND: "{",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))}"',
 )
 PLACE = {
@@ -107,7 +109,7 @@ def test_b2_both_arms_on_one_thread_are_found_by_the_route(
     run: Run, tmp_path: Path, runtime: str
 ) -> None:
     """So it is by default on a machine with two cores: one of them is kept for the engine's front end."""
-    assert run(runtime, ('OMP_NUM_THREADS: "2"', 'OMP_NUM_THREADS: "1"')) == 3
+    assert run(runtime, (TWO_THREADS, 'OMP_NUM_THREADS: "1"')) == 3
     (trial,) = trials(tmp_path)
     assert trial["reason"].startswith("route-mismatch: rank 0 decoded with ")
     assert {one["kv_splits"] for one in decoded(trial)} == {0}
@@ -134,18 +136,25 @@ def test_a_worker_in_a_process_of_its_own_is_proved(
     assert {one["kv_splits"] for one in decoded(trial)} == {2}
 
 
-@needs_python
-def test_two_ranks_answer_each_for_itself(run: Run, tmp_path: Path) -> None:
-    config = tmp_path / "exp" / "model" / "config.json"
-    model = json.loads(config.read_text())
-    config.write_text(json.dumps({**model, "num_attention_heads": 2, "num_key_value_heads": 2}))
+@pytest.mark.parametrize("runtime", EITHER)
+def test_two_ranks_answer_each_for_itself(run: Run, tmp_path: Path, runtime: str) -> None:
+    """One of them has one thread, and cannot split; the budget ends the run after one trial."""
+    first, second = sorted(os.sched_getaffinity(0))[:2]
     assert run(
-        "process",
-        ONE_ROUND,  # two ranks on two cores take minutes
+        runtime,
         ("engine:\n", "engine:\n  tensor_parallel: 2\n"),
-        ('OMP_NUM_THREADS: "2"', 'VLLM_CPU_SIM_MULTI_NUMA: "1"'),
-        ("    stock: {kv_splits: 2, threads: 2}\n    nosplit: {kv_splits: 0, threads: 2}\n", "    nosplit: {kv_splits: 0}\n"),
-    ) in (0, 5)  # fmt: skip
-    for trial in trials(tmp_path):
-        assert {one["rank"] for one in trial["routes"]} == {0, 1}
-        assert len({one["pid"] for one in trial["identity"]}) == 2
+        ("  args:\n", f"  args:\n    hf_overrides: {TWO_HEADS}\n"),
+        (TWO_THREADS, f'VLLM_CPU_OMP_THREADS_BIND: "{first}|{first},{second}"\n{NO_COMPILER}'),
+        ("    stock: {kv_splits: 2, threads: 2}\n", ""),
+        budget="1s",
+    ) == 5  # fmt: skip
+    (trial,) = trials(tmp_path)
+    assert (trial["status"], trial["arm"]) == ("ok", "stock")
+    proofs = [(one["when"], one["rank"], one["match"], one["md5"]) for one in trial["identity"]]
+    assert sorted(proofs) == [
+        (when, rank, True, MD5) for when in ("after", "before") for rank in (0, 1)
+    ]
+    assert len({one["pid"] for one in trial["identity"]}) == 2
+    routes = [one for one in trial["routes"] if one["phase"] == "decode"]
+    took = {(one["rank"], one["values"]["kv_splits"], one["values"]["threads"]) for one in routes}
+    assert took == {(0, 0, 1), (1, 2, 2)}

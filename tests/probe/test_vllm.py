@@ -219,9 +219,15 @@ def test_a_profile_without_a_whole_decode_step_is_flagged(vllm_trial: Trial) -> 
     assert "kernels-incomplete" in vllm_trial("device", tokens=[1, 2]).answer["flags"]
 
 
-def test_steps_of_several_tokens_leave_no_time_stamps(vllm_trial: Trial) -> None:
-    report = vllm_trial("speculates").answer
+def test_b7_speculation_is_flagged_and_steps_of_several_tokens_leave_no_time_stamps(
+    vllm_trial: Trial,
+) -> None:
+    wanted = {"method": "ngram", "num_speculative_tokens": 2}
+    report = vllm_trial("speculates", args={"speculative_config": wanted}).answer
     assert (report["error"], report["token_s_per_token"]) == (None, [])
+    assert report["flags"] == ["dummy-weights", "speculation"]
+    told = report["environment"]["engine.speculation"]
+    assert told == "method=ngram, model=None, num_speculative_tokens=2"
 
 
 def test_an_untested_version_is_said(vllm_trial: Trial, library: Path) -> None:

@@ -50,7 +50,7 @@ def resolve(engine: Engine, request: ImageRequest) -> Resolved:
     try:
         return _inspected(engine, request.name)
     except ImageNotFound:
-        _pull(engine, request.name)
+        _pull(engine, request.name, request.recipe)
         return _inspected(engine, request.name)
 
 
@@ -135,11 +135,13 @@ def _build(engine: Engine, folder: str) -> str:
     return tag
 
 
-def _pull(engine: Engine, name: str) -> None:
+def _pull(engine: Engine, name: str, recipe: str) -> None:
     try:
         engine.client.images.pull(name)
     except TROUBLES as error:
+        load = "Check its name and the network; load it with `docker pull`, `docker load` or `docker import`."
+        make = f"Make it with the experiment's own recipe, {recipe}, once on this machine."
         raise InfrastructureError(
             f"image {name} is not on this machine and cannot be pulled: {reason(error)}",
-            remedy="Check its name and the network; load it with `docker pull`, `docker load` or `docker import`.",
+            remedy=make if recipe else load,
         ) from error

@@ -59,7 +59,7 @@ def test_an_image_that_is_removed_in_mid_run_stops_it_and_says_so(
     assert [trial["status"] for trial in ref_lab.trials()].count("ok") == 2
 
 
-def test_an_image_that_is_not_here_and_cannot_be_pulled_is_refused(
+def test_an_image_that_is_not_here_and_cannot_be_pulled_is_refused_and_its_recipe_named(
     lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab.plant("experiment.yaml", "{build: image}", "{ref: no-such-registry.invalid/x:1}")
@@ -67,6 +67,12 @@ def test_an_image_that_is_not_here_and_cannot_be_pulled_is_refused(
     said = capsys.readouterr().err
     assert "cannot be pulled" in said
     assert "docker load" in said
+    recipe = lab.folder / "image" / "build.sh"
+    recipe.write_text("exit 1\n")
+    assert lab.run() == 4
+    said = capsys.readouterr().err
+    assert f"own recipe, {recipe}," in said
+    assert "docker load" not in said
 
 
 def test_a_place_that_the_image_declares_as_a_volume_is_fine_unless_the_target_lies_there(

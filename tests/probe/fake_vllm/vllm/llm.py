@@ -110,6 +110,7 @@ class _Engine:
 
 def _config(arguments: dict[str, Any], fault: str) -> SimpleNamespace:
     sizes = [1, 2] if fault == "graphs" else []
+    draft = arguments.get("speculative_config")
     return SimpleNamespace(
         compilation_config=SimpleNamespace(
             cudagraph_mode=SimpleNamespace(name="FULL" if sizes else "NONE"),
@@ -118,5 +119,5 @@ def _config(arguments: dict[str, Any], fault: str) -> SimpleNamespace:
         model_config=SimpleNamespace(max_model_len=arguments["max_model_len"]),
         # without chunks of its own choice vLLM fits this to the model's length, and so to the depth
         scheduler_config=SimpleNamespace(max_num_batched_tokens=arguments["max_model_len"]),
-        speculative_config=None,
+        speculative_config=SimpleNamespace(model=None, **draft) if draft else None,
     )
