@@ -58,7 +58,7 @@ def bench_summary() -> None:
 
 def bench_checksum(run: Path, size: int) -> None:
     """Print what holding every line against its checksum adds to reading a ledger, taken in turn."""
-    blind = patch.multiple(codec, is_altered=lambda _line: False, is_unsigned=lambda _line: False)
+    blind = patch.object(codec, "holds", lambda _line: True)
     times_s: dict[bool, list[float]] = {True: [], False: []}
     for turn in range(TURNS):
         for checked in (True, False) if turn % 2 else (False, True):
