@@ -231,8 +231,8 @@ def test_the_comment_and_the_page_name_the_last_ones_too(desk: Any, tmp_path: Pa
     simulated(desk, "aa")
     named = desk.latest.resolve().name
     assert desk.shell("export", str(first), "--pr") == 0
-    assert f"last A/A (the noise floor) for this image and host: {named}" in desk.out
+    assert f"last A/A (the noise floor) for this image and kind of host: {named}" in desk.out
     assert "\n  * noise floor at 512" in desk.out
-    assert "last control (a planted slow-down) for this image and host: none" in desk.out
+    assert "last control (a planted slow-down) for this image and kind of host: none" in desk.out
     assert desk.shell("report", str(first), "--out", str(page)) == 0
-    assert f"for this image and host: {named}" in page.read_text()
+    assert f"for this image and kind of host: {named}" in page.read_text()

@@ -36,13 +36,16 @@ def some(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]
     return st.lists(strategy, max_size=3).map(tuple)
 
 
-pair = st.builds(Pair, real, real, st.sampled_from(["short", "long"]))
 small = st.integers(0, 2**31)
+seconds = st.floats(0, 1e9)
+pair = st.builds(Pair, seconds, seconds, st.sampled_from(["short", "long"]))
 identity = st.builds(RankIdentity, small, small, copies=some(text), triton=st.none() | words)
 records = st.builds(
     TrialRecord,
     status=st.sampled_from(Status),
-    tokens=st.tuples(number, number),
+    tokens=st.tuples(st.integers(0, 1000), st.integers(1, 1000)).map(
+        lambda two: (two[0], sum(two))
+    ),
     depth=number,
     batch=number,
     round=number,
