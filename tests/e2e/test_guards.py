@@ -205,7 +205,7 @@ def test_the_sound_lab_is_sound(lab: Any, capsys: pytest.CaptureFixture[str]) ->
         assert {route["phase"] for route in trial["routes"]} == {"decode"}
         assert len(trial["token_s_per_token"]) == 2
         assert set(trial["files"]) == {
-            *("trial.json", "progress.jsonl", "engine.log", "telemetry.csv")
+            *("trial.json", "progress.jsonl", "engine.log", "telemetry.csv", "steps.jsonl")
         }
         assert trial["telemetry"]["split"] == "stamped"
         assert trial["telemetry"]["samples"] > 0
