@@ -162,6 +162,16 @@ def test_a_hook_that_does_not_load_is_a_failed_trial(vllm_trial: Trial, site: Pa
     assert "AttributeError" in error["message"]
 
 
+@pytest.mark.parametrize(("given", "batch", "found"), [(150, 1, 96), (150, 2, 150), (500, 2, 192)])
+def test_a_step_is_never_given_more_tokens_than_all_requests_can_hold(
+    vllm_trial: Trial, given: int, batch: int, found: int
+) -> None:
+    report = vllm_trial(args={"max_num_batched_tokens": given}, batch=batch, pairs=1).answer
+    assert report["error"] is None
+    told = {(one["component"], one["fact"]): one["value"] for one in report["log"]}
+    assert told["engine", "max_num_batched_tokens"] == str(found)
+
+
 def test_a_batch_whose_prefills_reach_into_the_decodes_is_refused(vllm_trial: Trial) -> None:
     error = vllm_trial("small-budget", batch=16, depth=64).answer["error"]
     assert (error["kind"], error["name"]) == ("invalid", "prefill-in-decode")

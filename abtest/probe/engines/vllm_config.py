@@ -67,7 +67,7 @@ def arguments(request: Request, extension: str, folders: Iterable[str]) -> dict[
         _check_weights(folder, given)
         if not _has(folder, _is_tokenizer):
             given.setdefault("skip_tokenizer_init", True)
-    return {
+    complete = {
         "max_model_len": request.depth + request.most_tokens,
         "max_num_seqs": request.batch,
         "enable_prefix_caching": False,
@@ -76,6 +76,21 @@ def arguments(request: Request, extension: str, folders: Iterable[str]) -> dict[
         "tensor_parallel_size": request.engine.tensor_parallel,
         "worker_extension_cls": extension,
     }
+    if "max_num_batched_tokens" in given:
+        complete["max_num_batched_tokens"] = min(
+            int(given["max_num_batched_tokens"]), _most_at_once(complete)
+        )
+    return complete
+
+
+def _most_at_once(arguments: Mapping[str, Any]) -> int:
+    """Tokens that all requests can hold together.
+
+    vLLM fills a step of its warm-up with as many tokens as it is allowed, in as many requests as it is allowed: a
+    limit beyond this makes sequences longer than the model's length there, and reads memory that is nobody's. One
+    limit that suits every depth and batch of an experiment does not exist.
+    """
+    return int(arguments["max_num_seqs"]) * int(arguments["max_model_len"])
 
 
 def model_folder(name: str, folders: Iterable[str]) -> str | None:

@@ -14,6 +14,9 @@ class LLM:
     def __init__(self, **arguments: Any) -> None:
         fault = arguments.pop("fault", "")
         _fail_at_start(fault)
+        most = arguments["max_num_seqs"] * arguments["max_model_len"]
+        if arguments.get("max_num_batched_tokens", 0) > most:  # as vLLM 0.26.0 on a GPU
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
         print(
             "INFO [selector.py:1] Using CPU_ATTN attention backend out of potential backends: []."
         )
@@ -118,6 +121,10 @@ def _config(arguments: dict[str, Any], fault: str) -> SimpleNamespace:
         ),
         model_config=SimpleNamespace(max_model_len=arguments["max_model_len"]),
         # without chunks of its own choice vLLM fits this to the model's length, and so to the depth
-        scheduler_config=SimpleNamespace(max_num_batched_tokens=arguments["max_model_len"]),
+        scheduler_config=SimpleNamespace(
+            max_num_batched_tokens=arguments.get(
+                "max_num_batched_tokens", arguments["max_model_len"]
+            )
+        ),
         speculative_config=SimpleNamespace(model=None, **draft) if draft else None,
     )
