@@ -11,7 +11,7 @@ from abtest.model.trial import TrialRecord
 OF_CONDITION = frozenset(
     {
         *("jit-in-window", "eager-decode", "graph-sizes-truncated", "kernels-incomplete"),
-        *("cache-cold", "outputs-unstable", "unclean-close"),
+        *("cache-cold", "outputs-unstable", "unclean-close", "prefill-uneven"),
     }
 )
 

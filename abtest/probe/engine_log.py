@@ -55,6 +55,10 @@ _PATTERNS: Sequence[tuple[str, str, re.Pattern[str]]] = (  # (component, fact, p
     ("decoder", "quantisation", re.compile(r"Using (?P<value>\w+(?:Kernel|Method|Scheme)\w*) for \w+")),
     ("decoder", "quantisation", re.compile(r"Using (?P<value>\w+) for \w+ GEMM")),
 )  # fmt: skip
+# an exception that a process of the engine's own tells, raw or as a line of its logger
+FAULT = re.compile(
+    r"^\([\w ]+ pid=\d+\) (?:ERROR [\d-]+ [\d:]+ \[[\w./]+:\d+\] )?(?P<what>(?:\w+\.)*\w+(?:Error|Exception): .+)$"
+)
 _ALWAYS = (  # asked of every log; silence is an answer too
     ("decoder", "backend"),
     ("engine", "graph_mode"),
@@ -87,6 +91,19 @@ def read(log: bytes, window: tuple[int, int] | None = None) -> list[Finding]:
         Finding(part, fact, UNKNOWN, "") for part, fact in _ALWAYS if (part, fact) not in told
     ]
     return [*list(found.values())[:MOST_FINDINGS], *silent]
+
+
+def first_fault(log: bytes) -> str | None:
+    """Find the exception that a process of the engine's own told first; those after it mostly follow from it.
+
+    >>> first_fault(b"(EngineCore pid=62) torch.AcceleratorError: CUDA error: an illegal memory access")
+    'torch.AcceleratorError: CUDA error: an illegal memory access'
+    """
+    for raw in log.splitlines():
+        found = FAULT.match(raw.decode("utf-8", "replace").rstrip())
+        if found is not None:
+            return _cut(found["what"], 0)
+    return None
 
 
 def _of_line(line: str, *, inside: bool) -> list[Finding]:

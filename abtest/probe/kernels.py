@@ -10,7 +10,7 @@ import hashlib
 from bisect import bisect_right
 from typing import Any, Iterable, Mapping, NamedTuple
 
-PREFIX = "abtest:"  # steps are marked by ranges of this name and their phase
+PREFIX = "abtest:"  # steps are marked by ranges of this name, their phase and how many sequences they advance
 ON_DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 LAUNCHES = frozenset({"cuda_runtime", "cuda_driver", "hip_runtime", "runtime"})
 MOST = 20  # kernels named one by one, by time; the rest is one line
@@ -44,7 +44,7 @@ def decode_kernels(events: Iterable[Event]) -> Decode:
     """Attribute device events to decode steps.
 
     A step lasts from its mark to the next one, for sampling comes after the mark's range; the last step has no end
-    and is left out.
+    and is left out, and so are those at the edges of a batch, which decode fewer sequences than the fullest one.
 
     Args:
         events: `traceEvents` of a Chrome trace, times in microseconds.
@@ -56,7 +56,10 @@ def decode_kernels(events: Iterable[Event]) -> Decode:
         if one.get("cat") == "user_annotation" and str(one.get("name", "")).startswith(PREFIX)
     )
     starts_us = [start_us for start_us, _ in marks]
-    decoding = {place for place, (_, phase) in enumerate(marks[:-1]) if phase == "decode"}
+    sizes = [int(what.partition(":")[2] or 1) for _, what in marks]
+    decodes = [place for place, (_, what) in enumerate(marks[:-1]) if _phase(what) == "decode"]
+    most = max((sizes[place] for place in decodes), default=0)
+    decoding = {place for place in decodes if sizes[place] == most}
     launched_us = {
         _correlation(one): float(one["ts"]) for one in listed if one.get("cat") in LAUNCHES
     }
@@ -74,6 +77,19 @@ def decode_kernels(events: Iterable[Event]) -> Decode:
             of_step[step] = of_step.get(step, 0) + 1
             spent_us[name] = spent_us.get(name, 0.0) + float(one.get("dur", 0.0))
     return _summed(len(decoding), calls, spent_us)
+
+
+def _phase(what: str) -> str:
+    return what.partition(":")[0]
+
+
+def mark(phase: str, sequences: int) -> str:
+    """Name the mark of a step.
+
+    >>> mark("decode", 16)
+    'abtest:decode:16'
+    """
+    return f"{PREFIX}{phase}:{sequences}"
 
 
 def short_name(name: str) -> str:

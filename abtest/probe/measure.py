@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Sequence
 
 from abtest.probe.engines import Generation
 from abtest.probe.errors import failed, invalid
@@ -199,6 +199,25 @@ def token_times(longs: list[Timed], tokens: tuple[int, int]) -> list[float]:
             return []
         found.append((stamps[end] - stamps[begin]) / (end - begin))
     return found
+
+
+def splits(made: Iterable[Timed]) -> list[str]:
+    """Flag batches whose prompts were not split over the prefill steps in the same way every time.
+
+    Long prefills of other sizes take another time: their difference is in the differential, and no decoding is.
+    """
+    seen = {_firsts_per_step(one.generation.first_steps) for one in made}
+    if len(seen) < 2:  # noqa: PLR2004 - one way
+        return []
+    ways = " or ".join("+".join(map(str, way)) for way in sorted(seen))
+    return [f"prefill-uneven: first tokens by step: {ways}"]
+
+
+def _firsts_per_step(first_steps: Sequence[int]) -> tuple[int, ...]:
+    counts = [0] * (max(first_steps, default=-1) + 1)
+    for step in first_steps:
+        counts[step] += 1
+    return tuple(counts)
 
 
 def outputs(longs: list[Timed]) -> tuple[dict[str, Any], list[str]]:

@@ -16,12 +16,16 @@ class _State:
     profiler: Any = None
 
 
-def step_range(phase: str) -> ContextManager[Any]:
-    """Mark a step while a profile runs; at any other time this is nothing."""
+def step_range(phase: str, sequences: int) -> ContextManager[Any]:
+    """Mark a step while a profile runs; at any other time this is nothing.
+
+    Args:
+        sequences: how many of them the step advances.
+    """
     if _State.profiler is None:
         return contextlib.nullcontext()
     marked: ContextManager[Any] = sys.modules["torch"].profiler.record_function(
-        kernels.PREFIX + phase
+        kernels.mark(phase, sequences)
     )
     return marked
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from abtest.probe import engine_log, measure
 from abtest.probe.engines import load
 from abtest.probe.environment import facts
-from abtest.probe.errors import failed
+from abtest.probe.errors import ProbeError, failed
 from abtest.probe.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class Trial:
                 step(adapter)
         except Exception as error:
             error.phase = self._marks.phase  # type: ignore[attr-defined]  # teardown is entered before it is told
+            self._add_cause(error)
             raise
         finally:
             self._marks.enter("teardown")
@@ -126,6 +127,7 @@ class Trial:
     def _measure(self, adapter: Adapter) -> None:
         tokens, total = self._asked.tokens, self._asked.pairs
         longs: list[measure.Timed] = []
+        both: list[measure.Timed] = []
         begin = self._log_size()
         self._log_window = (begin, begin)
         for measured, short, long in measure.pairs(
@@ -134,8 +136,10 @@ class Trial:
             self.report["pairs"].append(measured)
             self._note_windows("pair", short, long)
             longs.append(long)
+            both += [short, long]
             self.report["token_s_per_token"] = measure.token_times(longs, tokens)
-            self.report["outputs"], self.report["flags"] = measure.outputs(longs)
+            self.report["outputs"], unstable = measure.outputs(longs)
+            self.report["flags"] = [*unstable, *measure.splits(both)]
             if "outputs-unknown" in adapter.flags:
                 self.report["outputs"] = None
             self._log_window = (begin, self._log_size())
@@ -157,6 +161,21 @@ class Trial:
             measure.timed(adapter, adapter.prompts(), min(long, max(short, PROFILED)))
             self._evidence.collect_kernels()
 
+    def _add_cause(self, error: Exception) -> None:
+        """Add what a process of the engine's own said: the engine's front end often knows only that it ended."""
+        if not isinstance(error, ProbeError) or error.name not in ("engine-init", "engine-error"):
+            return
+        cause = engine_log.first_fault(self._log())
+        if cause is not None and cause not in str(error):
+            error.args = (f"{error} First said in the log: {cause}",)
+
+    def _log(self) -> bytes:
+        try:
+            with open(os.path.join(self._asked.out, "engine.log"), "rb") as file:
+                return file.read()
+        except OSError:  # a probe whose output goes elsewhere
+            return b""
+
     def _log_size(self) -> int:
         try:
             return os.path.getsize(os.path.join(self._asked.out, "engine.log"))
@@ -165,11 +184,7 @@ class Trial:
 
     def _read_log(self, adapter: Adapter) -> None:
         """Read the engine's own words, and add what the adapter and the log put in doubt to the flags."""
-        try:
-            with open(os.path.join(self._asked.out, "engine.log"), "rb") as file:
-                found = engine_log.read(file.read(), self._log_window)
-        except OSError:
-            found = []
+        found = engine_log.read(self._log(), self._log_window)
         if adapter.profiles:  # an engine with workers of its own kind writes such lines
             self.report["log"] += [one._asdict() for one in found]
         doubts = [*self.report["flags"], *adapter.flags, *engine_log.flags(found)]

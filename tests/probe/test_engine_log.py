@@ -98,3 +98,20 @@ def test_b8_a_batch_above_every_captured_size_runs_eagerly() -> None:
     assert asked.runs_eagerly(graphs, 3)
     assert not asked.runs_eagerly(graphs, 2)
     assert not asked.runs_eagerly({**graphs, "engine.graph_mode": "NONE"}, 3)
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("(Worker_TP1 pid=7) ERROR 11-30 15:06:56 [multiproc.py:9] ValueError: a", "ValueError: a"),
+        ("(EngineCore pid=62) torch.OutOfMemoryError: CUDA out of memory", "torch.OutOfMemoryError: CUDA out of memory"),
+        ("(EngineCore pid=62) WARNING 11-30 15:06:56 [x.py:1] ImportError: optional", None),
+        ("RuntimeError: of the front end", None),
+        ("(EngineCore pid=62) said RuntimeError: in a sentence", None),
+    ],
+)  # fmt: skip
+def test_only_what_a_process_of_the_engine_ended_with_is_a_fault(
+    line: str, found: str | None
+) -> None:
+    log = f"INFO ready\n{line}\n(EngineCore pid=62) EngineDeadError: later\n".encode()
+    assert engine_log.first_fault(log) == (found or "EngineDeadError: later")

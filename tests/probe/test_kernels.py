@@ -9,8 +9,9 @@ from abtest.probe.kernels import MOST, MOST_UNEVEN_SHARE, OTHERS, covers_layers,
 LAYERS = 2
 
 
-def mark(phase: str, at_us: float) -> dict[str, Any]:
-    return {"cat": "user_annotation", "name": f"abtest:{phase}", "ts": at_us, "dur": 5.0}
+def mark(phase: str, at_us: float, sequences: int = 1) -> dict[str, Any]:
+    name = f"abtest:{phase}:{sequences}"
+    return {"cat": "user_annotation", "name": name, "ts": at_us, "dur": 5.0}
 
 
 def launched(
@@ -42,6 +43,16 @@ def test_kernels_belong_to_the_step_that_launched_them() -> None:
         {"name": "attention", "calls": 2.0, "ms_per_step": 0.2},
         {"name": "sample", "calls": 1.0, "ms_per_step": 0.01},
     ]
+    assert found.uneven == []
+
+
+def test_steps_at_the_edges_of_a_batch_are_left_out() -> None:
+    """Sequences of one batch begin, and so end, steps apart; a step of fewer has kernels of other shapes."""
+    edge = [mark("decode", 500.0, 2), *launched("small_gemm", 510.0, 520.0, 98)]
+    full = [{**one, "name": one["name"].replace("decode:1", "decode:4")} for one in trace()]
+    found = decode_kernels([*edge, *full])
+    assert found.steps == 2
+    assert [row["name"] for row in found.kernels] == ["attention", "sample"]
     assert found.uneven == []
 
 

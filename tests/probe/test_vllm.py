@@ -172,6 +172,14 @@ def test_a_step_is_never_given_more_tokens_than_all_requests_can_hold(
     assert told["engine", "max_num_batched_tokens"] == str(found)
 
 
+def test_what_the_engines_own_process_said_first_is_part_of_the_reason(vllm_trial: Trial) -> None:
+    message = vllm_trial("init-fails").answer["error"]["message"]
+    assert message == (
+        "RuntimeError: Engine core initialization failed. See root cause above. First said in the log: "
+        "torch.AcceleratorError: CUDA error: an illegal memory access"
+    )
+
+
 def test_a_batch_whose_prefills_reach_into_the_decodes_is_refused(vllm_trial: Trial) -> None:
     error = vllm_trial("small-budget", batch=16, depth=64).answer["error"]
     assert (error["kind"], error["name"]) == ("invalid", "prefill-in-decode")
@@ -183,6 +191,22 @@ def test_a_batch_whose_prefills_end_early_counts_only_the_steps_of_all(vllm_tria
     assert len(report["token_s_per_token"]) == 1
     assert {route["phase"] for route in report["routes"]} == {"prefill", "mixed", "decode"}
     assert len({tuple(ids) for ids in report["outputs"]["ids"]}) == 4
+
+
+def test_a_batch_is_held_until_all_of_it_is_there(vllm_trial: Trial) -> None:
+    report = vllm_trial("trickles", batch=3).answer
+    assert report["error"] is None
+    assert report["flags"] == ["dummy-weights"]
+
+
+def test_a_batch_that_an_older_engine_begins_by_parts_is_flagged(vllm_trial: Trial) -> None:
+    flags = vllm_trial("trickles-old", batch=3).answer["flags"]
+    assert "prefill-uneven: first tokens by step: 1+2 or 3" in flags
+
+
+def test_an_engine_in_this_process_needs_no_hold(vllm_trial: Trial) -> None:
+    report = vllm_trial(batch=3, env={"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}).answer
+    assert (report["error"], report["flags"]) == (None, ["dummy-weights"])
 
 
 def test_c12_a_prefix_cache_that_is_wanted_must_answer_alike(vllm_trial: Trial) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from abtest.probe import prompts
 from abtest.probe.engines import vllm_config
@@ -84,8 +85,9 @@ class Adapter:
         self._calls += 1
         names = [f"abtest-{self._calls}-{place}" for place in range(len(prompts))]
         steps = Steps(names)
-        for name, prompt in zip(names, prompts):
-            engine.add_request(name, {"prompt_token_ids": prompt}, self._sampling(count))
+        with _together(engine.engine_core, len(prompts)):
+            for name, prompt in zip(names, prompts):
+                engine.add_request(name, {"prompt_token_ids": prompt}, self._sampling(count))
         while engine.has_unfinished_requests():
             steps.take(engine.step(), time.perf_counter())
         return steps.generation()
@@ -134,6 +136,26 @@ class Adapter:
         self._llm = None
         if core is not None:
             core.shutdown()
+
+
+@contextlib.contextmanager
+def _together(core: Any, count: int) -> Iterator[None]:  # noqa: ANN401 - vLLM's client of its engine
+    """Let the engine see all requests of a batch at once.
+
+    An engine in a process of its own begins with whichever requests have arrived, so that the prompts of one
+    batch would be split over steps by chance. A version that cannot wait is told by `prefill-uneven`.
+    """
+    ask: Callable[..., object] | None = getattr(core, "call_utility", None)
+    if count == 1 or ask is None:  # an engine in this process has none, and waits for `step`
+        yield
+        return
+    held = False
+    with contextlib.suppress(Exception):  # of whatever class this version of the client raises
+        ask("pause_scheduler", "keep", False)  # noqa: FBT003 - only positions go over: no cache is cleared
+        held = True
+    yield
+    if held:
+        ask("resume_scheduler")
 
 
 def _platform() -> str:

@@ -76,21 +76,21 @@ def arguments(request: Request, extension: str, folders: Iterable[str]) -> dict[
         "tensor_parallel_size": request.engine.tensor_parallel,
         "worker_extension_cls": extension,
     }
-    if "max_num_batched_tokens" in given:
-        complete["max_num_batched_tokens"] = min(
-            int(given["max_num_batched_tokens"]), _most_at_once(complete)
-        )
-    return complete
+    return {**complete, **_step_limit(complete)}
 
 
-def _most_at_once(arguments: Mapping[str, Any]) -> int:
-    """Tokens that all requests can hold together.
+def _step_limit(arguments: Mapping[str, Any]) -> dict[str, int]:
+    """Cut the tokens of a step, where they are given, to what all requests can hold together.
 
     vLLM fills a step of its warm-up with as many tokens as it is allowed, in as many requests as it is allowed: a
     limit beyond this makes sequences longer than the model's length there, and reads memory that is nobody's. One
     limit that suits every depth and batch of an experiment does not exist.
     """
-    return int(arguments["max_num_seqs"]) * int(arguments["max_model_len"])
+    given = arguments.get("max_num_batched_tokens")
+    if given is None:
+        return {}
+    most = int(arguments["max_num_seqs"]) * int(arguments["max_model_len"])
+    return {"max_num_batched_tokens": min(int(given), most)}
 
 
 def model_folder(name: str, folders: Iterable[str]) -> str | None:

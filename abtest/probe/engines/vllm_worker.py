@@ -49,7 +49,7 @@ def _watch_steps(worker: Any) -> None:  # noqa: ANN401 - vLLM's worker, of a cla
         if not probe_worker.watching():
             return execute(scheduled, *args, **kwargs)
         _Step.phase = phase_of(scheduled)
-        with probe_worker.step_range(_Step.phase):
+        with probe_worker.step_range(_Step.phase, len(scheduled.num_scheduled_tokens)):
             return execute(scheduled, *args, **kwargs)
 
     runner.execute_model = noted

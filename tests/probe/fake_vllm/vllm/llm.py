@@ -29,6 +29,10 @@ class LLM:
 
 def _fail_at_start(fault: str) -> None:
     if fault == "init-fails":
+        logged = "(EngineCore pid=62) ERROR 11-30 15:06:56 [core.py:1330]"
+        print(f"{logged} Traceback (most recent call last):")
+        print(f"{logged} torch.AcceleratorError: CUDA error: an illegal memory access", flush=True)
+        print("(EngineCore pid=62) RuntimeError: what followed from it", flush=True)
         raise RuntimeError("Engine core initialization failed. See root cause above.")
     if fault == "killed-in-init":
         os.kill(os.getpid(), 9)
@@ -41,6 +45,9 @@ class _Engine:
         self.fault, self.arguments = fault, arguments
         self.executor = Executor(arguments, fault)
         self.engine_core = SimpleNamespace(shutdown=self.executor.close)
+        if os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING") != "0":
+            self.engine_core.call_utility = self._call_utility
+        self.held, self.alone = False, ""
         self.model_config = SimpleNamespace(
             skip_tokenizer_init=arguments.get("skip_tokenizer_init", False),
             get_vocab_size=lambda: 512,
@@ -49,11 +56,19 @@ class _Engine:
         self.requests: dict[str, SimpleNamespace] = {}
         self.generations = 0
 
+    def _call_utility(self, method: str, *args: object) -> None:
+        known = {"pause_scheduler": ("keep", False), "resume_scheduler": ()}
+        if self.fault == "trickles-old" or known.get(method) != args:
+            raise RuntimeError(f"Call to {method} method failed: no such method")
+        self.held = method == "pause_scheduler"
+
     def add_request(self, name: str, prompt: dict[str, list[int]], params: Any) -> None:
         assert params.ignore_eos
         assert params.temperature == 0
         if not self.requests:
             self.generations += 1
+            if self.fault.startswith("trickles") and not self.held and self.generations % 2:
+                self.alone = name  # the engine's process has begun before the next one is there
         wanted = params.max_tokens
         if self.fault == "one-token":
             wanted = 1
@@ -76,7 +91,10 @@ class _Engine:
             time.sleep(600)
         budget = PREFILL_TOKENS if "small-budget" in self.fault else 1 << 20
         scheduled: dict[str, int] = {}
-        for one in self.requests.values():
+        assert not self.held
+        ready = [one for one in self.requests.values() if self.alone in ("", one.name)]
+        self.alone = ""
+        for one in ready:
             scheduled[one.name] = 1 if not one.left else min(one.left, budget)
             budget -= scheduled[one.name] if one.left else 0
         scheduled = {name: count for name, count in scheduled.items() if count > 0}
