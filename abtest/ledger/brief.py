@@ -6,7 +6,6 @@ large summary within seconds and a few hundred megabytes.
 """
 
 import dataclasses
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, get_type_hints
 
@@ -61,11 +60,10 @@ class Reader:
     def __init__(self) -> None:
         types = get_type_hints(TrialRecord, include_extras=True)
         self._read: Callable[[bytes], Any] = msgspec.json.Decoder(_line_type(types)).decode
-        self._routes, self._environments, self._outputs, self._caches = (
-            _Parts(types[name]) for name in RAW
-        )
-        self._identities: dict[object, object] = {}
-        self._containers: dict[object, object] = {}
+        self._raw = tuple(_Parts(types[name]) for name in RAW)
+        self._whole: dict[object, object] = {}
+        # Of each cell what its latest trial said, as it was read and as it is shared.
+        self._latest: dict[tuple[str, int, int], tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
 
     def decode(self, line: bytes) -> codec.Line:
         """Read one line; whatever is no sound trial is left to the thorough reading to explain.
@@ -78,30 +76,35 @@ class Reader:
             if found.kind != KIND or not 1 <= found.schema <= codec.SCHEMA:
                 return codec.decode(line)
             # Written out one by one: a loop over their names would take as long as the decoding.
-            found.routes = self._routes[bytes(found.routes)]
-            found.environment = self._environments[bytes(found.environment)]
-            found.outputs = self._outputs[bytes(found.outputs)]
-            found.caches = self._caches[bytes(found.caches)]
+            place = (found.arm, found.depth, found.batch)
+            said = (
+                found.routes, found.environment, found.outputs, found.caches,
+                found.identity, found.container, found.spec_sha256, found.isolation, found.host,
+            )  # fmt: skip
+            latest = self._latest.get(place)
+            # A cell mostly says again what it said the last time, and to compare is quicker than to look up.
+            if latest is None or latest[0] != said:
+                latest = self._latest[place] = said, self._shared(place, said)
         except codec.FAULTS:
             return codec.decode(line)
-        self._share(found)
+        (
+            found.kind, found.arm, found.condition, found.cell,
+            found.routes, found.environment, found.outputs, found.caches,
+            found.identity, found.container, found.spec_sha256, found.isolation, found.host,
+        ) = latest[1]  # fmt: skip
         return found  # type: ignore[no-any-return]  # made below: all that a TrialRecord has
 
-    def _share(self, found: Any) -> None:  # noqa: ANN401 - of a class that is made below
-        identity, container = found.identity, found.container
+    def _shared(self, place: tuple[str, int, int], said: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Find for each part the one object that all records share which say the same."""
+        cell = cell_of(*place)
+        parts = (made[bytes(raw)] for made, raw in zip(self._raw, said, strict=False))
+        return (KIND, cell.arm, cell.condition, cell, *parts, *map(self._same, said[len(RAW) :]))
+
+    def _same(self, part: object) -> object:
         try:
-            found.identity = self._identities.setdefault(identity, identity)
+            return self._whole.setdefault(part, part)
         except TypeError:  # hashes of JIT functions are a mapping, which cannot be a key itself
-            key = msgspec.json.encode(identity)
-            found.identity = self._identities.setdefault(key, identity)
-        found.container = self._containers.setdefault(container, container)
-        found.spec_sha256 = sys.intern(found.spec_sha256)
-        found.isolation = sys.intern(found.isolation)
-        if found.host is not None:
-            found.host = sys.intern(found.host)
-        found.cell = cell = cell_of(found.arm, found.depth, found.batch)
-        found.arm, found.condition = cell.arm, cell.condition
-        found.kind = KIND
+            return self._whole.setdefault(msgspec.json.encode(part), part)
 
 
 def _default(one: "dataclasses.Field[Any]") -> object:
