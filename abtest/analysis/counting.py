@@ -9,6 +9,7 @@ from abtest.model.names import Cell, Condition
 from abtest.model.trial import TrialRecord
 
 Block = tuple[int, Condition]
+_Found = tuple[set[int], list[TrialRecord], list[TrialRecord], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Counted:
         dropped: how many records do not count, by reason.
         by_cell: the records of each cell, in time order.
         by_condition: those of each condition.
+        places: of each cell, where its records stand among all that count.
     """
 
     records: tuple[TrialRecord, ...]
@@ -29,6 +31,7 @@ class Counted:
     dropped: dict[str, int]
     by_cell: Mapping[Cell, Sequence[TrialRecord]]
     by_condition: Mapping[Condition, Sequence[TrialRecord]]
+    places: Mapping[Cell, Sequence[int]]
 
 
 def count(
@@ -45,7 +48,7 @@ def count(
     kept: list[TrialRecord] = []
     dropped: Counter[str] = Counter()
     # A large ledger has few cells: what belongs to one is looked up once for each record, by plain numbers.
-    cells: dict[tuple[str, int, int], tuple[set[int], list[TrialRecord], list[TrialRecord]]] = {}
+    cells: dict[tuple[str, int, int], _Found] = {}
     by_condition: dict[Condition, list[TrialRecord]] = {}
     for record in records:
         reason = None if record.counts and record.pairs else _why_not(record)
@@ -56,16 +59,17 @@ def count(
             continue
         key = (record.arm, record.depth, record.batch)
         if key not in cells:
-            cells[key] = (set(), [], by_condition.setdefault(record.condition, []))
-        rounds, own, shared = cells[key]
+            cells[key] = (set(), [], by_condition.setdefault(record.condition, []), [])
+        rounds, own, shared, places = cells[key]
         if record.round in rounds:
             dropped["duplicate"] += 1  # the first one stands: a later one could be made to please
             continue
         rounds.add(record.round)
+        places.append(len(kept))
         for group in (own, shared, kept):
             group.append(record)
-    by_cell = {own[0].cell: own for _, own, _ in cells.values()}
-    whole, broken = _blocks({own[0].cell: rounds for rounds, own, _ in cells.values()}, arms)
+    by_cell = {own[0].cell: own for _, own, _, _ in cells.values()}
+    whole, broken = _blocks({own[0].cell: rounds for rounds, own, _, _ in cells.values()}, arms)
     return Counted(
         records=tuple(kept),
         whole=whole,
@@ -73,6 +77,7 @@ def count(
         dropped=dict(sorted((dropped + Counter(lost)).items())),  # adding leaves out what is zero
         by_cell=by_cell,
         by_condition=by_condition,
+        places={own[0].cell: places for _, own, _, places in cells.values()},
     )
 
 
