@@ -8,6 +8,7 @@ less than once in a hundred runs, shared among the quantities that are looked at
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from abtest.analysis import moments
 from abtest.analysis.counting import Counted
@@ -88,16 +89,14 @@ def _groups(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[_Gr
     for cell, summary in cells.items():
         own = counted.by_cell.get(cell, ())
         if len(own) == len(summary.rates_tok_s):
-            watched = [
-                (rate, record.slot, record.telemetry)
-                for record, rate in zip(own, summary.rates_tok_s, strict=True)
-                if record.telemetry is not None
-            ]
+            telemetry = [record.telemetry for record in own]
+            watched = [one is not None for one in telemetry]
+            known = [one for one in telemetry if one is not None]
             yield _Group(
-                logs=[math.log(rate) for rate, _, _ in watched],
-                decode=[seen.phases.get("decode", nothing) for _, _, seen in watched],
-                whole=[seen.figures for _, _, seen in watched],
-                slots=[slot for _, slot, _ in watched],
+                logs=list(map(math.log, compress(summary.rates_tok_s, watched))),
+                decode=[one.phases.get("decode", nothing) for one in known],
+                whole=[one.figures for one in known],
+                slots=list(compress(summary.slots, watched)),
             )
 
 

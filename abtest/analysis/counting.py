@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,7 +18,7 @@ class Counted:
     """The records that count, in time order.
 
     Args:
-        whole: the blocks in which every arm has a counted record.
+        whole: of each condition, the rounds in which every arm has a counted record.
         broken: the blocks that have one of some arms only.
         dropped: how many records do not count, by reason.
         by_cell: the records of each cell, in time order.
@@ -26,7 +27,7 @@ class Counted:
     """
 
     records: tuple[TrialRecord, ...]
-    whole: frozenset[Block]
+    whole: Mapping[Condition, AbstractSet[int]]
     broken: frozenset[Block]
     dropped: dict[str, int]
     by_cell: Mapping[Cell, Sequence[TrialRecord]]
@@ -66,8 +67,9 @@ def count(
             continue
         rounds.add(record.round)
         places.append(len(kept))
-        for group in (own, shared, kept):
-            group.append(record)
+        own.append(record)
+        shared.append(record)
+        kept.append(record)
     by_cell = {own[0].cell: own for _, own, _, _ in cells.values()}
     whole, broken = _blocks({own[0].cell: rounds for rounds, own, _, _ in cells.values()}, arms)
     return Counted(
@@ -83,16 +85,15 @@ def count(
 
 def _blocks(
     rounds: Mapping[Cell, set[int]], arms: Sequence[str]
-) -> tuple[frozenset[Block], frozenset[Block]]:
-    """Sort blocks into those with every arm and those that lack one."""
-    whole: set[Block] = set()
+) -> tuple[dict[Condition, set[int]], frozenset[Block]]:
+    """Find the rounds of whole blocks, and the blocks that lack an arm."""
+    whole: dict[Condition, set[int]] = {}
     broken: set[Block] = set()
     for condition in {cell.condition for cell in rounds}:
         per_arm = [rounds.get(Cell(arm, condition), set()) for arm in arms]
-        complete = set.intersection(*per_arm)
-        whole |= {(number, condition) for number in complete}
-        broken |= {(number, condition) for number in set.union(*per_arm) - complete}
-    return frozenset(whole), frozenset(broken)
+        whole[condition] = set.intersection(*per_arm)
+        broken |= {(number, condition) for number in set.union(*per_arm) - whole[condition]}
+    return whole, frozenset(broken)
 
 
 def _why_not(record: TrialRecord) -> str:

@@ -35,20 +35,10 @@ def of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -
     Args:
         usual_s: the run's usual gap before a trial.
     """
-    throttled: list[str] = []
-    busy: list[str] = []
-    gaps: list[str] = []
-    for record in records:
-        seen = record.telemetry
-        if seen is None:
-            continue
-        for texts, text in (
-            (throttled, _throttled(seen)),
-            (busy, _host_busy(record, seen)),
-            (gaps, _idle_gap(seen, usual_s)),
-        ):
-            if text is not None:
-                texts.append(text)
+    watched = [(one, one.telemetry) for one in records if one.telemetry is not None]
+    throttled = [text for _, seen in watched if (text := _throttled(seen)) is not None]
+    busy = [text for record, seen in watched if (text := _host_busy(record, seen)) is not None]
+    gaps = [text for _, seen in watched if (text := _idle_gap(seen, usual_s)) is not None]
     for name, texts in (("throttled", throttled), ("host-busy", busy), ("idle-gap", gaps)):
         if texts:
             figures = f"{len(texts)} of {len(records)} trials, such as {texts[-1]}"
@@ -57,7 +47,7 @@ def of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -
 
 def _throttled(seen: Telemetry) -> str | None:
     """Name the reasons, with core and memory clock apart: decode may not feel a slow core."""
-    if seen.reasons == ():
+    if seen.reasons == () or not (seen.reasons or seen.figures):
         return None
     get = seen.figures.get
     sm_pct, mem_pct = get("decode_sm_pct_of_cap"), get("decode_mem_pct_of_cap")
@@ -89,7 +79,8 @@ def _host_busy(record: TrialRecord, seen: Telemetry) -> str | None:
 
 
 def _idle_gap(seen: Telemetry, usual_s: float | None) -> str | None:
-    first, usual = seen.figures.get("first_sm_mhz"), seen.phases.get("decode", {}).get("sm_mhz")
+    first = seen.figures.get("first_sm_mhz")
+    usual = None if first is None else seen.phases.get("decode", {}).get("sm_mhz")
     if first is not None and usual is not None and first < LOW * usual:
         return f"first clock {first:g} MHz, later {usual:g} MHz"
     gap_s = seen.idle_s
