@@ -6,7 +6,7 @@ together. Every digit is the one that `estimate` gives: the same operations in t
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from abtest.analysis.counting import Counted
@@ -101,7 +101,7 @@ def _table(records: Sequence[TrialRecord]) -> Table | None:
     rows = (len(records), -1)
     short_s = np.array([pair.t_short_s for one in records for pair in one.pairs], float)
     long_s = np.array([pair.t_long_s for one in records for pair in one.pairs], float)
-    stamps_s = np.array([stamp for one in records for stamp in one.token_s_per_token], float)
+    stamps_s = np.fromiter(chain.from_iterable([one.token_s_per_token for one in records]), float)
     tokens = np.array([one.tokens[1] - one.tokens[0] for one in records], float)
     all_s = (long_s - short_s).reshape(rows)
     count = all_s.shape[1]

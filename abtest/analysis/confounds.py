@@ -28,7 +28,7 @@ Figures = Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The watched trials of one cell: each list has one entry per trial, in time order.
+    """The watched trials of one cell: each list has one entry per trial, in time order, or none where nothing was read.
 
     Args:
         logs: of the rates.
@@ -71,10 +71,11 @@ def correlations(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterato
         points = [
             [
                 (log, value)
-                for log, value in zip(group.logs, read(group), strict=True)
+                for log, value in zip(group.logs, values, strict=True)
                 if value is not None
             ]
             for group in groups
+            if (values := read(group))
         ]
         found = within_groups([group for group in points if group])
         if found is not None and _is_strong(*found):
@@ -92,10 +93,12 @@ def _groups(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[_Gr
             telemetry = [record.telemetry for record in own]
             watched = [one is not None for one in telemetry]
             known = [one for one in telemetry if one is not None]
+            decode = [one.phases.get("decode", nothing) for one in known]
+            whole = [one.figures for one in known]
             yield _Group(
                 logs=list(map(math.log, compress(summary.rates_tok_s, watched))),
-                decode=[one.phases.get("decode", nothing) for one in known],
-                whole=[one.figures for one in known],
+                decode=decode if any(decode) else (),
+                whole=whole if any(whole) else (),
                 slots=list(compress(summary.slots, watched)),
             )
 

@@ -35,7 +35,7 @@ def of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -
     Args:
         usual_s: the run's usual gap before a trial.
     """
-    watched = [(one, one.telemetry) for one in records if one.telemetry is not None]
+    watched = [(one, seen) for one in records if (seen := one.telemetry) and _tells(seen)]
     throttled = [text for _, seen in watched if (text := _throttled(seen)) is not None]
     busy = [text for record, seen in watched if (text := _host_busy(record, seen)) is not None]
     gaps = [text for _, seen in watched if (text := _idle_gap(seen, usual_s)) is not None]
@@ -45,9 +45,14 @@ def of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -
             yield flag(name, str(cell), figures)
 
 
+def _tells(seen: Telemetry) -> bool:
+    """Tell whether anything was read that is asked for here."""
+    return bool(seen.figures or seen.reasons) or seen.idle_s is not None
+
+
 def _throttled(seen: Telemetry) -> str | None:
     """Name the reasons, with core and memory clock apart: decode may not feel a slow core."""
-    if seen.reasons == () or not (seen.reasons or seen.figures):
+    if seen.reasons == ():
         return None
     get = seen.figures.get
     sm_pct, mem_pct = get("decode_sm_pct_of_cap"), get("decode_mem_pct_of_cap")
@@ -93,7 +98,9 @@ def links(records: Sequence[TrialRecord]) -> Iterator[Flag]:
     """Find links that stayed below what card and board can do, also under load."""
     found: Counter[str] = Counter()
     for record in records:
-        figures = {} if record.telemetry is None else record.telemetry.figures
+        figures = None if record.telemetry is None else record.telemetry.figures
+        if not figures:
+            continue
         for name, word in (("link_width", "x"), ("link_gen", "generation ")):
             now, most = figures.get(name), figures.get(f"{name}_max")
             if now is not None and most is not None and now < most:

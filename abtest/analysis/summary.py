@@ -126,14 +126,15 @@ def _with_flags(summary: CellSummary, more: tuple[Flag, ...]) -> CellSummary:
 
 def _order(counted: Counted) -> tuple[tuple[str, ...], ...]:
     """Give the arms in the order in which they ran, per round, at the condition with the most rounds."""
-    longest: dict[int, list[TrialRecord]] = {}
-    for records in counted.by_condition.values():
-        rounds: dict[int, list[TrialRecord]] = defaultdict(list)
-        for record in records:
-            rounds[record.round].append(record)
-        if len(rounds) > len(longest):
-            longest = rounds
+    longest = max(
+        counted.by_condition.values(),
+        key=lambda records: len({record.round for record in records}),
+        default=(),
+    )
+    rounds: dict[int, list[TrialRecord]] = defaultdict(list)
+    for record in longest:
+        rounds[record.round].append(record)
     return tuple(
-        tuple(record.arm for record in sorted(longest[number], key=lambda record: record.slot))
-        for number in sorted(longest)
+        tuple(record.arm for record in sorted(rounds[number], key=lambda record: record.slot))
+        for number in sorted(rounds)
     )
