@@ -48,7 +48,9 @@ class Contents:
     @property
     def standing(self) -> tuple[TrialRecord, ...]:
         """The records that no later one replaces."""
-        return tuple(record for record in self.records if record.trial not in self.superseded)
+        if not self.superseded:
+            return self.records
+        return tuple([one for one in self.records if one.trial not in self.superseded])
 
 
 def read(folder: Path, *, brief: bool = False) -> Contents:
