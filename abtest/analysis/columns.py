@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # loading numpy takes longer than a small summary
 
 TOGETHER_FROM = 1000  # trials
 BATCH = 4096  # trials: what is gathered of them fits a processor's cache
+Table = tuple["Array | None", ...]  # the columns of `Columns`; None where no trial can have a value
 
 
 class Columns(NamedTuple):
@@ -47,6 +48,7 @@ class Columns(NamedTuple):
 
 
 def of_rows(rows: Sequence[TrialEstimate]) -> Columns:
+    """Turn estimates, one per trial, into columns."""
     return Columns(*([getattr(row, name) for row in rows] for name in Columns._fields))
 
 
@@ -64,16 +66,13 @@ class Estimates:
         places = self._places.get(cell, ())
         if self._table is None:
             return of_rows([self._rows[place] for place in places])
-        return Columns(*(_picked(column, places) for column in self._table))
+        import numpy as np
 
-
-def _picked(column: "Array | None", places: Sequence[int]) -> list[Any]:
-    import numpy as np
-
-    return [None] * len(places) if column is None else column[np.array(places, int)].tolist()
-
-
-Table = tuple["Array | None", ...]  # the columns of `Columns`; None where no trial can have a value
+        at = np.array(places, int)
+        picked: list[Any] = [
+            [None] * len(at) if one is None else one[at].tolist() for one in self._table
+        ]
+        return Columns(*picked)
 
 
 def together(records: Sequence[TrialRecord]) -> Table | None:

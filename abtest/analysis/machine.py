@@ -35,7 +35,12 @@ def of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -
     Args:
         usual_s: the run's usual gap before a trial.
     """
-    watched = [(one, seen) for one in records if (seen := one.telemetry) and _tells(seen)]
+    watched = [
+        (one, seen)
+        for one in records
+        # The others read nothing that is asked for here.
+        if (seen := one.telemetry) and (seen.figures or seen.reasons or seen.idle_s is not None)
+    ]
     throttled = [text for _, seen in watched if (text := _throttled(seen)) is not None]
     busy = [text for record, seen in watched if (text := _host_busy(record, seen)) is not None]
     gaps = [text for _, seen in watched if (text := _idle_gap(seen, usual_s)) is not None]
@@ -43,11 +48,6 @@ def of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -
         if texts:
             figures = f"{len(texts)} of {len(records)} trials, such as {texts[-1]}"
             yield flag(name, str(cell), figures)
-
-
-def _tells(seen: Telemetry) -> bool:
-    """Tell whether anything was read that is asked for here."""
-    return bool(seen.figures or seen.reasons) or seen.idle_s is not None
 
 
 def _throttled(seen: Telemetry) -> str | None:
