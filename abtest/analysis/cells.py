@@ -1,12 +1,13 @@
 """One cell over its rounds: rates in time order, spread, leverage, and what is odd about them."""
 
 from collections.abc import Sequence
+from itertools import chain, compress
 
 from abtest.analysis import moments, variance, whereabouts
 from abtest.analysis.classify import UNCLASSIFIED_BELOW, classify
+from abtest.analysis.columns import Columns
 from abtest.analysis.differential import (
     PREFILL_DOMINATED,
-    TrialEstimate,
     amplification,
     drowned,
     explaining_jitter_s,
@@ -28,7 +29,7 @@ DISAGREEMENT_IGNORED = (
 
 
 def summarize_cell(
-    cell: Cell, records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate], voids: int
+    cell: Cell, records: Sequence[TrialRecord], estimates: Columns, voids: int
 ) -> CellSummary:
     """Summarise one cell.
 
@@ -37,24 +38,18 @@ def summarize_cell(
         estimates: what each of them says.
         voids: how many trials of the cell were void.
     """
-    usable = [
-        (record, one)
-        for record, one in zip(records, estimates, strict=True)
-        if one.rate_tok_s is not None
-    ]
-    rates = tuple([one.rate_tok_s for _, one in usable if one.rate_tok_s is not None])
+    good, usable = _usable(records, estimates)
+    rates = tuple([rate for rate in usable.rate_tok_s if rate is not None])
     mean = moments.mean(rates) if rates else None
-    short_s = [value for _, one in usable for value in one.short_s]
-    all_differences_s = [one.difference_s for _, one in usable]
-    leverage = moments.mean(short_s) / moments.mean(all_differences_s) if usable else None
-    slots = tuple(record.slot for record, _ in usable)
-    stamped = [one.timestamps_tok_s for _, one in usable]
-    split = variance.components([one.differences_s for _, one in usable])
+    short_s = list(chain.from_iterable(usable.short_s))
+    leverage = moments.mean(short_s) / moments.mean(usable.difference_s) if rates else None
+    slots = tuple([record.slot for record in good])
+    split = variance.components(usable.differences_s)
     return CellSummary(
         cell=cell,
         n=len(rates),
         voids=voids,
-        rounds=tuple(record.round for record, _ in usable),
+        rounds=tuple([record.round for record in good]),
         rates_tok_s=rates,
         slots=slots,
         mean_tok_s=mean,
@@ -62,13 +57,21 @@ def summarize_cell(
         spread_pct=spread_pct(rates),
         gate_pct=gate_pct(len(rates)) if len(rates) > 1 else None,
         leverage=leverage,
-        within_se_pct=_mean_or_none([one.within_se_pct for _, one in usable]),
-        timestamps_tok_s=tuple(rate for rate in stamped if rate is not None)
-        if None not in stamped
-        else (),
-        scatter=None if split is None else _scatter(split, moments.mean(all_differences_s)),
+        within_se_pct=_mean_or_none(usable.within_se_pct),
+        timestamps_tok_s=_known(usable.timestamps_tok_s) or (),
+        scatter=None if split is None else _scatter(split, moments.mean(usable.difference_s)),
         flags=_flags(cell, records, estimates, (rates, slots, leverage), split),
     )
+
+
+def _usable(
+    records: Sequence[TrialRecord], estimates: Columns
+) -> tuple[Sequence[TrialRecord], Columns]:
+    """Leave out trials without a rate."""
+    if None not in estimates.rate_tok_s:
+        return records, estimates
+    rated = [rate is not None for rate in estimates.rate_tok_s]
+    return list(compress(records, rated)), estimates.only(rated)
 
 
 def _scatter(split: variance.Components, mean_s: float) -> Scatter:
@@ -76,26 +79,32 @@ def _scatter(split: variance.Components, mean_s: float) -> Scatter:
     return Scatter(within_pct, between_pct, split.f, split.p, split.degrees)
 
 
+def _known(values: Sequence[float | None]) -> tuple[float, ...] | None:
+    """Give values of which none is missing."""
+    known = tuple([value for value in values if value is not None])
+    return known if len(known) == len(values) else None
+
+
 def _mean_or_none(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return moments.mean(known) if known and len(known) == len(values) else None
+    known = _known(values)
+    return moments.mean(known) if known else None
 
 
 def _flags(
     cell: Cell,
     records: Sequence[TrialRecord],
-    estimates: Sequence[TrialEstimate],
+    estimates: Columns,
     seen: tuple[tuple[float, ...], tuple[int, ...], float | None],
     split: variance.Components | None,
 ) -> tuple[Flag, ...]:
     rates, slots, leverage = seen
     where = str(cell)
     found: list[Flag] = []
-    lost = sum(one.rate_tok_s is None for one in estimates)
+    lost = estimates.rate_tok_s.count(None)
     jitter_s = _pooled_jitter_s(estimates)
     if lost:
         found.append(flag("drowned", where, f"{lost} trials have T_long no larger than T_short"))
-    elif jitter_s and any(drowned(one.difference_s, jitter_s) for one in estimates):
+    elif jitter_s and any(drowned(one_s, jitter_s) for one_s in estimates.difference_s):
         found.append(flag("drowned", where, f"a run jitters by {1000 * jitter_s:.1f} ms"))
     noise = _noise_limited(cell, split, rates)
     found += [noise] if noise is not None else flags_of(classify(rates, slots), where)
@@ -132,15 +141,15 @@ def _unseen(count: int) -> str:
     return f"n = {count}: two modes of equal weight go unseen with p = {unseen_p(count):.2f}"
 
 
-def _pooled_jitter_s(estimates: Sequence[TrialEstimate]) -> float | None:
+def _pooled_jitter_s(estimates: Columns) -> float | None:
     """Pool the jitter of one run, in seconds, over trials with two or more pairs."""
     known = [
-        (len(one.differences_s) - 1, one.deviation_s)
-        for one in estimates
-        if one.deviation_s is not None
+        (len(own_s) - 1, deviation_s)
+        for own_s, deviation_s in zip(estimates.differences_s, estimates.deviation_s, strict=True)
+        if deviation_s is not None
     ]
-    total = sum(degrees for degrees, _ in known)
-    squares = sum(degrees * value**2 for degrees, value in known)
+    total = sum([degrees for degrees, _ in known])
+    squares = sum([degrees * value**2 for degrees, value in known])
     return (
         (squares / total / 2) ** 0.5 if total else None
     )  # a difference has the jitter of two runs
@@ -156,12 +165,10 @@ def _noise_limited(
     return flag("noise-limited", str(cell), figures)
 
 
-def _explained(
-    last: Flag, records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate]
-) -> Flag:
+def _explained(last: Flag, records: Sequence[TrialRecord], estimates: Columns) -> Flag:
     """Add the prefill jitter that would explain the spread by itself."""
-    jitter_s = explaining_jitter_s([one.difference_s for one in estimates])
-    short_s = moments.mean([value for one in estimates for value in one.short_s])
+    jitter_s = explaining_jitter_s(estimates.difference_s)
+    short_s = moments.mean(list(chain.from_iterable(estimates.short_s)))
     if jitter_s is None or not short_s:
         return last  # a time without any prefill has no prefill jitter
     text = f"; jitter of {1000 * jitter_s:.1f} ms ({100 * jitter_s / short_s:.2f} % of T_short) per run would explain it"
@@ -169,15 +176,12 @@ def _explained(
     return Flag(last.name, last.where, last.figures + text, last.why, last.remedy)
 
 
-def _disagreement(estimates: Sequence[TrialEstimate]) -> str | None:
+def _disagreement(estimates: Columns) -> str | None:
     """Compare the two estimators over trials; None where they agree, or cannot be compared."""
-    logs = [
-        one.rate_tok_s / one.timestamps_tok_s - 1
-        for one in estimates
-        if one.rate_tok_s is not None and one.timestamps_tok_s is not None
-    ]
-    if len(logs) < UNCLASSIFIED_BELOW or len(logs) != len(estimates):
+    rates, stamped = _known(estimates.rate_tok_s), _known(estimates.timestamps_tok_s)
+    if rates is None or stamped is None or len(rates) < UNCLASSIFIED_BELOW:
         return None
+    logs = [rate / stamp - 1 for rate, stamp in zip(rates, stamped, strict=True)]
     error = moments.standard_error(logs)
     mean = moments.mean(logs)
     if abs(mean) <= max(ESTIMATORS_DISAGREE_SE * error, DISAGREEMENT_IGNORED):

@@ -127,11 +127,9 @@ def _interval(
 
 def _arm(cell: CellSummary, counted: Counted | None) -> _Arm:
     """Keep the rounds of whole blocks, in the order of rounds; all of them where blocks do not matter."""
-    condition = cell.cell.condition
+    whole = set(cell.rounds) if counted is None else counted.whole.get(cell.cell.condition, ())
     places = sorted(
-        (number, place)
-        for place, number in enumerate(cell.rounds)
-        if counted is None or (number, condition) in counted.whole
+        [(number, place) for place, number in enumerate(cell.rounds) if number in whole]
     )
     stamps = cell.timestamps_tok_s
     return _Arm(

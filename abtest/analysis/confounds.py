@@ -8,6 +8,7 @@ less than once in a hundred runs, shared among the quantities that are looked at
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from abtest.analysis import moments
 from abtest.analysis.counting import Counted
@@ -27,7 +28,7 @@ Figures = Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The watched trials of one cell: each list has one entry per trial, in time order.
+    """The watched trials of one cell: each list has one entry per trial, in time order, or none where nothing was read.
 
     Args:
         logs: of the rates.
@@ -70,10 +71,11 @@ def correlations(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterato
         points = [
             [
                 (log, value)
-                for log, value in zip(group.logs, read(group), strict=True)
+                for log, value in zip(group.logs, values, strict=True)
                 if value is not None
             ]
             for group in groups
+            if (values := read(group))
         ]
         found = within_groups([group for group in points if group])
         if found is not None and _is_strong(*found):
@@ -88,16 +90,16 @@ def _groups(counted: Counted, cells: Mapping[Cell, CellSummary]) -> Iterator[_Gr
     for cell, summary in cells.items():
         own = counted.by_cell.get(cell, ())
         if len(own) == len(summary.rates_tok_s):
-            watched = [
-                (rate, record.slot, record.telemetry)
-                for record, rate in zip(own, summary.rates_tok_s, strict=True)
-                if record.telemetry is not None
-            ]
+            telemetry = [record.telemetry for record in own]
+            watched = [one is not None for one in telemetry]
+            known = [one for one in telemetry if one is not None]
+            decode = [one.phases.get("decode", nothing) for one in known]
+            whole = [one.figures for one in known]
             yield _Group(
-                logs=[math.log(rate) for rate, _, _ in watched],
-                decode=[seen.phases.get("decode", nothing) for _, _, seen in watched],
-                whole=[seen.figures for _, _, seen in watched],
-                slots=[slot for _, slot, _ in watched],
+                logs=list(map(math.log, compress(summary.rates_tok_s, watched))),
+                decode=decode if any(decode) else (),
+                whole=whole if any(whole) else (),
+                slots=list(compress(summary.slots, watched)),
             )
 
 

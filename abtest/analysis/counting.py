@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -9,6 +10,7 @@ from abtest.model.names import Cell, Condition
 from abtest.model.trial import TrialRecord
 
 Block = tuple[int, Condition]
+_Found = tuple[set[int], list[TrialRecord], list[TrialRecord], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,19 +18,21 @@ class Counted:
     """The records that count, in time order.
 
     Args:
-        whole: the blocks in which every arm has a counted record.
+        whole: of each condition, the rounds in which every arm has a counted record.
         broken: the blocks that have one of some arms only.
         dropped: how many records do not count, by reason.
         by_cell: the records of each cell, in time order.
         by_condition: those of each condition.
+        places: of each cell, where its records stand among all that count.
     """
 
     records: tuple[TrialRecord, ...]
-    whole: frozenset[Block]
+    whole: Mapping[Condition, AbstractSet[int]]
     broken: frozenset[Block]
     dropped: dict[str, int]
     by_cell: Mapping[Cell, Sequence[TrialRecord]]
     by_condition: Mapping[Condition, Sequence[TrialRecord]]
+    places: Mapping[Cell, Sequence[int]]
 
 
 def count(
@@ -45,7 +49,7 @@ def count(
     kept: list[TrialRecord] = []
     dropped: Counter[str] = Counter()
     # A large ledger has few cells: what belongs to one is looked up once for each record, by plain numbers.
-    cells: dict[tuple[str, int, int], tuple[set[int], list[TrialRecord], list[TrialRecord]]] = {}
+    cells: dict[tuple[str, int, int], _Found] = {}
     by_condition: dict[Condition, list[TrialRecord]] = {}
     for record in records:
         reason = None if record.counts and record.pairs else _why_not(record)
@@ -56,16 +60,18 @@ def count(
             continue
         key = (record.arm, record.depth, record.batch)
         if key not in cells:
-            cells[key] = (set(), [], by_condition.setdefault(record.condition, []))
-        rounds, own, shared = cells[key]
+            cells[key] = (set(), [], by_condition.setdefault(record.condition, []), [])
+        rounds, own, shared, places = cells[key]
         if record.round in rounds:
             dropped["duplicate"] += 1  # the first one stands: a later one could be made to please
             continue
         rounds.add(record.round)
-        for group in (own, shared, kept):
-            group.append(record)
-    by_cell = {own[0].cell: own for _, own, _ in cells.values()}
-    whole, broken = _blocks({own[0].cell: rounds for rounds, own, _ in cells.values()}, arms)
+        places.append(len(kept))
+        own.append(record)
+        shared.append(record)
+        kept.append(record)
+    by_cell = {own[0].cell: own for _, own, _, _ in cells.values()}
+    whole, broken = _blocks({own[0].cell: rounds for rounds, own, _, _ in cells.values()}, arms)
     return Counted(
         records=tuple(kept),
         whole=whole,
@@ -73,21 +79,21 @@ def count(
         dropped=dict(sorted((dropped + Counter(lost)).items())),  # adding leaves out what is zero
         by_cell=by_cell,
         by_condition=by_condition,
+        places={own[0].cell: places for _, own, _, places in cells.values()},
     )
 
 
 def _blocks(
     rounds: Mapping[Cell, set[int]], arms: Sequence[str]
-) -> tuple[frozenset[Block], frozenset[Block]]:
-    """Sort blocks into those with every arm and those that lack one."""
-    whole: set[Block] = set()
+) -> tuple[dict[Condition, set[int]], frozenset[Block]]:
+    """Find the rounds of whole blocks, and the blocks that lack an arm."""
+    whole: dict[Condition, set[int]] = {}
     broken: set[Block] = set()
     for condition in {cell.condition for cell in rounds}:
         per_arm = [rounds.get(Cell(arm, condition), set()) for arm in arms]
-        complete = set.intersection(*per_arm)
-        whole |= {(number, condition) for number in complete}
-        broken |= {(number, condition) for number in set.union(*per_arm) - complete}
-    return frozenset(whole), frozenset(broken)
+        whole[condition] = set.intersection(*per_arm)
+        broken |= {(number, condition) for number in set.union(*per_arm) - whole[condition]}
+    return whole, frozenset(broken)
 
 
 def _why_not(record: TrialRecord) -> str:

@@ -93,8 +93,12 @@ def _timestamps_tok_s(record: TrialRecord) -> float | None:
 def _within_se_pct(mean_s: float, deviation_s: float | None, count: int) -> float | None:
     if deviation_s is None or mean_s <= 0:
         return None  # a mean that is not positive beside a median that is: no share of it means anything
-    share = deviation_s / math.sqrt(count) / mean_s
-    return 100 * share * (MEDIAN_EFFICIENCY if count >= MEDIAN_FROM_PAIRS else 1.0)
+    return 100 * (deviation_s / math.sqrt(count) / mean_s) * efficiency(count)
+
+
+def efficiency(count: int) -> float:
+    """Give the standard error of the central of so many differences over that of their mean."""
+    return MEDIAN_EFFICIENCY if count >= MEDIAN_FROM_PAIRS else 1.0
 
 
 def amplification(leverage: float) -> float:

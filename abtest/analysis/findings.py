@@ -63,6 +63,8 @@ def _said_by_trials(records: Sequence[TrialRecord]) -> Iterator[Flag]:
     """Lift what trials say of themselves into the run, with how many say it and in which arms."""
     said: dict[str, list[str]] = defaultdict(list)
     for record in records:
+        if not record.flags:
+            continue
         for name in {text.partition(":")[0] for text in record.flags} - trial_flags.OF_CONDITION:
             said[name].append(record.arm)
     for name, arms in sorted(said.items()):

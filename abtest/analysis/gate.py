@@ -66,7 +66,7 @@ def _judge_cell(
 ) -> GateResult:
     cell = Cell(effect.candidate, effect.condition)
     own = [one for one in records if one.condition == cell.condition and one.arm in summary.arms]
-    whole = sorted(number for number, _ in count(own, summary.arms).whole)
+    whole = sorted(count(own, summary.arms).whole.get(cell.condition, ()))
     following = next((n for n in LOOKS if len(whole) < n <= cap), None)
 
     def result(decision: Decision, why: str, more: int | None, *looks: Look) -> GateResult:

@@ -35,20 +35,15 @@ def of_cell(cell: Cell, records: Sequence[TrialRecord], usual_s: float | None) -
     Args:
         usual_s: the run's usual gap before a trial.
     """
-    throttled: list[str] = []
-    busy: list[str] = []
-    gaps: list[str] = []
-    for record in records:
-        seen = record.telemetry
-        if seen is None:
-            continue
-        for texts, text in (
-            (throttled, _throttled(seen)),
-            (busy, _host_busy(record, seen)),
-            (gaps, _idle_gap(seen, usual_s)),
-        ):
-            if text is not None:
-                texts.append(text)
+    watched = [
+        (one, seen)
+        for one in records
+        # The others read nothing that is asked for here.
+        if (seen := one.telemetry) and (seen.figures or seen.reasons or seen.idle_s is not None)
+    ]
+    throttled = [text for _, seen in watched if (text := _throttled(seen)) is not None]
+    busy = [text for record, seen in watched if (text := _host_busy(record, seen)) is not None]
+    gaps = [text for _, seen in watched if (text := _idle_gap(seen, usual_s)) is not None]
     for name, texts in (("throttled", throttled), ("host-busy", busy), ("idle-gap", gaps)):
         if texts:
             figures = f"{len(texts)} of {len(records)} trials, such as {texts[-1]}"
@@ -89,7 +84,8 @@ def _host_busy(record: TrialRecord, seen: Telemetry) -> str | None:
 
 
 def _idle_gap(seen: Telemetry, usual_s: float | None) -> str | None:
-    first, usual = seen.figures.get("first_sm_mhz"), seen.phases.get("decode", {}).get("sm_mhz")
+    first = seen.figures.get("first_sm_mhz")
+    usual = None if first is None else seen.phases.get("decode", {}).get("sm_mhz")
     if first is not None and usual is not None and first < LOW * usual:
         return f"first clock {first:g} MHz, later {usual:g} MHz"
     gap_s = seen.idle_s
@@ -102,7 +98,9 @@ def links(records: Sequence[TrialRecord]) -> Iterator[Flag]:
     """Find links that stayed below what card and board can do, also under load."""
     found: Counter[str] = Counter()
     for record in records:
-        figures = {} if record.telemetry is None else record.telemetry.figures
+        figures = None if record.telemetry is None else record.telemetry.figures
+        if not figures:
+            continue
         for name, word in (("link_width", "x"), ("link_gen", "generation ")):
             now, most = figures.get(name), figures.get(f"{name}_max")
             if now is not None and most is not None and now < most:

@@ -22,7 +22,9 @@ def variance(values: Sequence[float], center: float | None = None) -> float:
         center: their mean, where it is known already.
     """
     middle = mean(values) if center is None else center
-    return math.fsum([(value - middle) ** 2 for value in values]) / (len(values) - 1)
+    rest = [value - middle for value in values]
+    # A product is rounded rightly everywhere, a power only nearly so.
+    return math.fsum([one * one for one in rest]) / (len(values) - 1)
 
 
 def deviation(values: Sequence[float], center: float | None = None) -> float:

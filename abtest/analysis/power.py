@@ -23,6 +23,8 @@ FALLS = 0.95  # power wanders by some per cent with temperature and with the few
 
 def decode_w(seen: Telemetry) -> float | None:
     """Give the power of decode; a steady decode has more samples than the timed pairs, so it is preferred."""
+    if not seen.phases:
+        return None
     for phase in ("steady", "decode"):
         watts = seen.phases.get(phase, {}).get("power_w")
         if watts is not None:

@@ -2,14 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 from abtest.analysis import differences, findings, machine, power, proof
 from abtest.analysis.cells import summarize_cell
+from abtest.analysis.columns import Estimates
 from abtest.analysis.comparison import compare
 from abtest.analysis.counting import Counted, count
 from abtest.analysis.depth import trends
-from abtest.analysis.differential import TrialEstimate, estimate
 from abtest.model.flag import Flag
 from abtest.model.names import Cell, Condition
 from abtest.model.result import CellSummary, Difference, Summary
@@ -104,18 +104,14 @@ def _unsaid(
 def _cells(
     chosen: Sequence[TrialRecord], counted: Counted, arms: Sequence[str]
 ) -> dict[Cell, CellSummary]:
-    # In time order, as the records lie in memory: cell by cell it takes half as long again.
-    by_cell: dict[Cell, list[TrialEstimate]] = {cell: [] for cell in counted.by_cell}
-    places = {(cell.arm, *astuple(cell.condition)): found for cell, found in by_cell.items()}
-    for record in counted.records:
-        places[record.arm, record.depth, record.batch].append(estimate(record))
+    estimates = Estimates(counted)
     voids = Counter(record.cell for record in chosen if record.status is Status.VOID)
     usual_s = machine.usual_gap_s(counted.records)
     seen = {(record.depth, record.batch) for record in chosen if not record.discarded}
     conditions = [Condition(*one) for one in sorted(seen)]
     return {
         cell: _with_flags(
-            summarize_cell(cell, counted.by_cell.get(cell, ()), by_cell.get(cell, ()), voids[cell]),
+            summarize_cell(cell, counted.by_cell.get(cell, ()), estimates.of(cell), voids[cell]),
             tuple(machine.of_cell(cell, counted.by_cell.get(cell, ()), usual_s)),
         )
         for condition in conditions
@@ -130,14 +126,15 @@ def _with_flags(summary: CellSummary, more: tuple[Flag, ...]) -> CellSummary:
 
 def _order(counted: Counted) -> tuple[tuple[str, ...], ...]:
     """Give the arms in the order in which they ran, per round, at the condition with the most rounds."""
-    longest: dict[int, list[TrialRecord]] = {}
-    for records in counted.by_condition.values():
-        rounds: dict[int, list[TrialRecord]] = defaultdict(list)
-        for record in records:
-            rounds[record.round].append(record)
-        if len(rounds) > len(longest):
-            longest = rounds
+    longest = max(
+        counted.by_condition.values(),
+        key=lambda records: len({record.round for record in records}),
+        default=(),
+    )
+    rounds: dict[int, list[TrialRecord]] = defaultdict(list)
+    for record in longest:
+        rounds[record.round].append(record)
     return tuple(
-        tuple(record.arm for record in sorted(longest[number], key=lambda record: record.slot))
-        for number in sorted(longest)
+        tuple(record.arm for record in sorted(rounds[number], key=lambda record: record.slot))
+        for number in sorted(rounds)
     )

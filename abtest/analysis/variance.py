@@ -44,7 +44,7 @@ def components(groups: Sequence[Sequence[float]]) -> Components | None:
     size = sizes.pop()
     means = [sum(group) / size for group in groups]  # a few values each: plain sums lose nothing
     inside = math.fsum(
-        (value - mean) ** 2 for group, mean in zip(groups, means, strict=True) for value in group
+        [(value - mean) ** 2 for group, mean in zip(groups, means, strict=True) for value in group]
     ) / (count * (size - 1))
     across = size * moments.variance(means)
     if inside <= 0:

@@ -8,7 +8,7 @@ with 0.2 of it has a twenty-fifth.
 
 from collections.abc import Sequence
 
-from abtest.analysis.differential import TrialEstimate
+from abtest.analysis.columns import Columns
 from abtest.analysis.kernels import kernel_ms
 from abtest.analysis.spread import spread_pct
 from abtest.model.trial import TrialRecord
@@ -17,18 +17,18 @@ MOST = 0.9  # of the spread: from there on the quantity shows it
 LITTLE = 0.2  # up to there it does not
 
 
-def of_spread(records: Sequence[TrialRecord], estimates: Sequence[TrialEstimate]) -> str:
+def of_spread(records: Sequence[TrialRecord], estimates: Columns) -> str:
     """Tell what else was measured in the same rounds, and whether it moves with the rates; empty if nothing was.
 
     Args:
         records: counted records of one cell whose spread is over the gate.
         estimates: of the same records.
     """
-    rates = [one.rate_tok_s for one in estimates if one.rate_tok_s is not None]
+    rates = [rate for rate in estimates.rate_tok_s if rate is not None]
     spread = spread_pct(rates)
     if not spread:
         return ""
-    stamped = [one.timestamps_tok_s for one in estimates if one.timestamps_tok_s is not None]
+    stamped = [rate for rate in estimates.timestamps_tok_s if rate is not None]
     busy_ms = [one for one in map(kernel_ms, records) if one is not None]
     parts = []
     if len(stamped) == len(records):

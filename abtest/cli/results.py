@@ -17,10 +17,10 @@ from abtest.ledger import store
 from abtest.ledger.form import fits, form_of
 from abtest.model.names import Condition
 from abtest.model.result import Difference
-from abtest.ports import Clock
 
 if TYPE_CHECKING:  # a summary needs none of them, and they take longer to load than a small ledger
     from abtest.cli.purpose import Purpose
+    from abtest.ports import Clock
     from abtest.runner.setup import Setup
     from abtest.spec import Experiment
 
@@ -29,7 +29,7 @@ LOOK = "look: "  # how the note of a look begins in the ledger
 LATER = frozenset({"purpose", "planted_ms_per_call"})  # keys that older runs do not have
 
 
-def new_name(experiment: str, clock: Clock) -> str:
+def new_name(experiment: str, clock: "Clock") -> str:
     """Name a run: experiment, UTC time, four letters."""
     letters = "".join(random.SystemRandom().choices(string.ascii_lowercase, k=4))
     time = clock.utc().replace("-", "").replace(":", "")

@@ -22,6 +22,21 @@ FAULTS_SHOWN = 10  # lines named on stderr; the table counts them all
 Format = Literal["table", "markdown", "csv", "json"]
 
 
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Stop looking for garbage: all records are alive to the end, and looking costs a third of the time.
+
+    So are the results of a large run while they are printed.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def summary_of(
     run_folder: Path, rounds: tuple[int, int] | None = None
 ) -> tuple[Summary, results.RunFile]:
@@ -51,18 +66,6 @@ def _read(
     return recompute(run, contents, rounds), faults, contents.torn is not None
 
 
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Stop looking for garbage: all records are alive to the end, and looking costs a third of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
 def parse_rounds(text: str | None) -> tuple[int, int] | None:
     """Read `a-b` or `a`.
 
@@ -79,6 +82,7 @@ def parse_rounds(text: str | None) -> tuple[int, int] | None:
     return int(found[1]), int(found[2] or found[1])
 
 
+@_collector_paused()
 def show(
     run_folder: Path,
     form: Format,

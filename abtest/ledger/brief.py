@@ -6,7 +6,6 @@ large summary within seconds and a few hundred megabytes.
 """
 
 import dataclasses
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, get_type_hints
 
@@ -30,7 +29,9 @@ LEFT_OUT = (
 )
 # What names one process or one container only is left out too, so that the rest of the part can be shared.
 OWN = {"identity": "pid", "container": "id"}
-BLANK = {"pid": 0, "id": ""}
+# Nor does one look at these of the telemetry; they are as long as all the rest of it.
+UNREAD = ("period_s", "samples", "split", "foreign", "absent", "sampler_cpu_pct")
+BLANK = {"pid": 0, "id": "", "period_s": 0.0, "samples": 0}  # of keys without a default
 KIND = "trial"
 RAW = ("routes", "environment", "outputs", "caches")
 
@@ -61,11 +62,10 @@ class Reader:
     def __init__(self) -> None:
         types = get_type_hints(TrialRecord, include_extras=True)
         self._read: Callable[[bytes], Any] = msgspec.json.Decoder(_line_type(types)).decode
-        self._routes, self._environments, self._outputs, self._caches = (
-            _Parts(types[name]) for name in RAW
-        )
-        self._identities: dict[object, object] = {}
-        self._containers: dict[object, object] = {}
+        self._raw = tuple(_Parts(types[name]) for name in RAW)
+        self._whole: dict[object, object] = {}
+        # Of each cell what its latest trial said, as it was read and as it is shared.
+        self._latest: dict[tuple[str, int, int], tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
 
     def decode(self, line: bytes) -> codec.Line:
         """Read one line; whatever is no sound trial is left to the thorough reading to explain.
@@ -78,30 +78,35 @@ class Reader:
             if found.kind != KIND or not 1 <= found.schema <= codec.SCHEMA:
                 return codec.decode(line)
             # Written out one by one: a loop over their names would take as long as the decoding.
-            found.routes = self._routes[bytes(found.routes)]
-            found.environment = self._environments[bytes(found.environment)]
-            found.outputs = self._outputs[bytes(found.outputs)]
-            found.caches = self._caches[bytes(found.caches)]
+            place = (found.arm, found.depth, found.batch)
+            said = (
+                found.routes, found.environment, found.outputs, found.caches,
+                found.identity, found.container, found.spec_sha256, found.isolation, found.host,
+            )  # fmt: skip
+            latest = self._latest.get(place)
+            # A cell mostly says again what it said the last time, and to compare is quicker than to look up.
+            if latest is None or latest[0] != said:
+                latest = self._latest[place] = said, self._shared(place, said)
         except codec.FAULTS:
             return codec.decode(line)
-        self._share(found)
+        (
+            found.kind, found.arm, found.condition, found.cell,
+            found.routes, found.environment, found.outputs, found.caches,
+            found.identity, found.container, found.spec_sha256, found.isolation, found.host,
+        ) = latest[1]  # fmt: skip
         return found  # type: ignore[no-any-return]  # made below: all that a TrialRecord has
 
-    def _share(self, found: Any) -> None:  # noqa: ANN401 - of a class that is made below
-        identity, container = found.identity, found.container
+    def _shared(self, place: tuple[str, int, int], said: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Find for each part the one object that all records share which say the same."""
+        cell = cell_of(*place)
+        parts = (made[bytes(raw)] for made, raw in zip(self._raw, said, strict=False))
+        return (KIND, cell.arm, cell.condition, cell, *parts, *map(self._same, said[len(RAW) :]))
+
+    def _same(self, part: object) -> object:
         try:
-            found.identity = self._identities.setdefault(identity, identity)
+            return self._whole.setdefault(part, part)
         except TypeError:  # hashes of JIT functions are a mapping, which cannot be a key itself
-            key = msgspec.json.encode(identity)
-            found.identity = self._identities.setdefault(key, identity)
-        found.container = self._containers.setdefault(container, container)
-        found.spec_sha256 = sys.intern(found.spec_sha256)
-        found.isolation = sys.intern(found.isolation)
-        if found.host is not None:
-            found.host = sys.intern(found.host)
-        found.cell = cell = cell_of(found.arm, found.depth, found.batch)
-        found.arm, found.condition = cell.arm, cell.condition
-        found.kind = KIND
+            return self._whole.setdefault(msgspec.json.encode(part), part)
 
 
 def _default(one: "dataclasses.Field[Any]") -> object:
@@ -120,7 +125,7 @@ def _line_type(types: Mapping[str, Any]) -> type[msgspec.Struct]:
         "pairs": tuple[_BriefPair, ...],
         "identity": tuple[_without(RankIdentity, OWN["identity"]), ...],  # type: ignore[misc]  # made here
         "container": _without(ContainerFacts, OWN["container"]) | None,
-        "telemetry": _without(Telemetry) | None,
+        "telemetry": _without(Telemetry, *UNREAD) | None,
     }
     columns: list[Any] = [("kind", str), ("schema", int)]
     fixed: dict[str, object] = {
@@ -146,13 +151,14 @@ def _without(kind: type, *names: str) -> Any:  # noqa: ANN401 - a type made at r
     """Make a frozen copy of a class of facts that lacks some of them; such a copy is quicker to make and smaller."""
     types = get_type_hints(kind)
     columns: list[Any] = []
+    blanks: dict[str, object] = {}
     for one in dataclasses.fields(kind):
         if one.name in names:
+            blanks[one.name] = BLANK.get(one.name, one.default)
             continue
         if one.default_factory is not dataclasses.MISSING:
             default: tuple[Any, ...] = (msgspec.field(default_factory=one.default_factory),)
         else:
             default = () if one.default is dataclasses.MISSING else (one.default,)
         columns.append((one.name, types[one.name], *default))
-    blanks = {name: BLANK[name] for name in names}
     return msgspec.defstruct(kind.__name__, columns, namespace=blanks, frozen=True, gc=False)

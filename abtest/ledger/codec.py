@@ -16,6 +16,7 @@ SCHEMA = 1
 CHECKSUM = re.compile(
     rb',"crc32":"([0-9a-f]{8})"\}\n?$'
 )  # the last key of a line, over all before it
+TAIL_BYTES = len(b',"crc32":"01234567"}\n')
 # No count and no time is so large (19 digits, or an exponent of three), and arithmetic ends there.
 HUGE = re.compile(
     rb"[\[:,]\s*-?(?:[0-9]{19,}[0-9.]*(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]\+?0*[1-9][0-9]{2,})\s*[\],}]"
@@ -81,6 +82,8 @@ def holds(line: bytes) -> bool | None:
 
     Older lines carry none, and those of others.
     """
+    if line.endswith(b',"crc32":"%08x"}\n' % zlib.crc32(memoryview(line)[:-TAIL_BYTES])):
+        return True  # as nearly every line is, in half the time
     found = CHECKSUM.search(line, max(0, len(line) - 24))
     if found is None:
         return None

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Any
 
 from abtest.errors import InfrastructureError, LedgerError, LockedError, UsageError
 from abtest.ledger import codec
 from abtest.ledger.brief import Reader as Brief
 from abtest.model.trial import TrialRecord
-from abtest.ports import Clock
+
+if TYPE_CHECKING:  # readers need neither; nor do they load what locks
+    from abtest.ports import Clock
 
 LEDGER = "ledger.jsonl"
 RUN = "run.json"
@@ -48,7 +48,9 @@ class Contents:
     @property
     def standing(self) -> tuple[TrialRecord, ...]:
         """The records that no later one replaces."""
-        return tuple(record for record in self.records if record.trial not in self.superseded)
+        if not self.superseded:
+            return self.records
+        return tuple([one for one in self.records if one.trial not in self.superseded])
 
 
 def read(folder: Path, *, brief: bool = False) -> Contents:
@@ -123,7 +125,7 @@ class _Reader:
 class Store:
     """The open ledger of one run; made by `locked`."""
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder: Path, clock: "Clock") -> None:
         self.folder = folder
         self._clock = clock
         self._path = folder / LEDGER
@@ -184,13 +186,15 @@ class Store:
 
 
 @contextmanager
-def locked(folder: Path, clock: Clock) -> Iterator[Store]:
+def locked(folder: Path, clock: "Clock") -> Iterator[Store]:
     """Hold the folder as its only writer.
 
     Raises:
         LockedError: another run holds it.
         UsageError: it is another user's, or a link stands where a file of ours should.
     """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - a summary locks nothing
+
     _refuse_foreign(folder)
     lock = FileLock(folder / LOCK, timeout=0)
     try:
@@ -227,6 +231,8 @@ def _refuse_foreign(folder: Path) -> None:
 
 def is_free(folder: Path) -> bool:
     """Tell whether no live run holds this folder; one that cannot be seen from here is not ours to call free."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - as above
+
     if not folder.is_dir():
         return False
     lock = FileLock(folder / LOCK, timeout=0)

@@ -1,6 +1,8 @@
 """The tables as strings with sensible digits; every format shows these and nothing else."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from abtest.model.flag import Flag
 from abtest.model.result import CellSummary, DepthTrend, Difference, Effect, Summary, Verdict
@@ -10,6 +12,7 @@ from abtest.report.neutralise import neutral
 
 LONG_RUN = 24  # rounds that a table still lists one by one; JSON lists them all
 ENDS = 6  # rounds shown at either end of a longer run
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def view(summary: Summary) -> View:
 
 
 def _facts(summary: Summary) -> tuple[tuple[str, str], ...]:
-    order = _in_time(tuple("/".join(arms) for arms in summary.order))
+    order = _in_time(summary.order, "/".join)
     dropped = ", ".join(f"{count} {name}" for name, count in summary.dropped.items())
     proved = f"{summary.identity} (every rank: file hash and loaded code, before and after timing)"
     rows = [
@@ -109,12 +112,13 @@ def _facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     return tuple((name, neutral(text)) for name, text in rows if text)
 
 
-def _in_time(texts: tuple[str, ...]) -> str:
+def _in_time(values: Sequence[_Value], text_of: Callable[[_Value], str]) -> str:
     """List what happened round by round; of a long run its beginning and its end, and how many lie between."""
-    if len(texts) > LONG_RUN:
-        between = f"({len(texts) - 2 * ENDS} more)"
-        texts = (*texts[:ENDS], between, *texts[-ENDS:])
-    return "  ".join(texts)
+    if len(values) <= LONG_RUN:
+        return "  ".join(map(text_of, values))
+    between = f"({len(values) - 2 * ENDS} more)"
+    first, last = map(text_of, values[:ENDS]), map(text_of, values[-ENDS:])
+    return "  ".join((*first, between, *last))
 
 
 def _differences(found: tuple[Difference, ...]) -> str:
@@ -137,7 +141,7 @@ def _cell_row(cell: CellSummary) -> CellRow:
     known = cell.spread_pct is not None and cell.gate_pct is not None
     return CellRow(
         cell=neutral(str(cell.cell)),
-        rates=_in_time(tuple(figures.rate(rate) for rate in cell.rates_tok_s)) or DASH,
+        rates=_in_time(cell.rates_tok_s, figures.rate) or DASH,
         mean=figures.rate(cell.mean_tok_s),
         ms=figures.significant(cell.ms_per_token),
         spread=f"{cell.spread_pct:.1f} % (of {cell.gate_pct:.1f})" if known else DASH,

@@ -1,5 +1,6 @@
 """Commands that read a run, through `main()`: formats, the comment, figures that hold and figures that do not."""
 
+import gc
 import io
 import json
 import os
@@ -184,3 +185,11 @@ def test_the_projects_own_documents_hold(capsys: Capture, repository: Path) -> N
     documents = sorted([*repository.glob("*.md"), *(repository / "docs").glob("*.md")])
     names = [os.path.relpath(path) for path in documents]
     assert main(["verify", str(repository / "results"), *names]) == 0, capsys.readouterr().out
+
+
+def test_the_collector_is_on_again_after_a_summary_however_it_ends(results: Path, capsys: Capture) -> None:  # fmt: skip
+    assert gc.isenabled()
+    said(capsys, results, "summary", "latest")
+    assert gc.isenabled()
+    said(capsys, results, "summary", "latest", "--gate", "splitkv@512>=9", code=1)
+    assert gc.isenabled()

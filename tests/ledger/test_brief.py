@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from abtest.ledger import codec, store
-from abtest.ledger.brief import LEFT_OUT, Reader
+from abtest.ledger.brief import LEFT_OUT, UNREAD, Reader
+from abtest.model.telemetry import Telemetry
 from abtest.model.trial import (
     ContainerFacts,
     Outputs,
@@ -58,6 +59,31 @@ def test_a_brief_record_says_the_same_but_for_what_is_left_out() -> None:
     assert isinstance(brief.status, Status)
     assert (brief.cell, brief.condition, brief.counts) == (whole.cell, whole.condition, False)
     assert [(entry.pid, entry.match) for entry in brief.identity] == [(0, True), (0, False)]
+
+
+def test_of_the_telemetry_all_is_read_that_a_summary_looks_at() -> None:
+    whole = Telemetry(
+        0.2, 5, "stamped", {"decode": {"sm_mhz": 1980.0}}, {"cpu_mhz": None}, ("power cap",),
+        foreign=("gpu0: pid 17",), absent=("gpu0.temp_c",), idle_s=0.5, sampler_cpu_pct=1.5,
+    )  # fmt: skip
+    brief = brief_of(codec.encode(replace(record(), telemetry=whole))).telemetry
+    blank = Telemetry(0.0, 0)
+    for one in fields(Telemetry):
+        expected = getattr(blank if one.name in UNREAD else whole, one.name)
+        assert getattr(brief, one.name) == expected, one.name
+    assert set(UNREAD) < {one.name for one in fields(Telemetry)}
+
+
+def test_a_part_that_changes_within_a_cell_is_each_trials_own() -> None:
+    reader = Reader()
+    parts = [{"python": "3.11"}, {"python": "3.12"}, {"python": "3.11"}]
+    one, two, three = (
+        reader.decode(codec.encode(replace(record(pid), environment=part)).encode())
+        for pid, part in enumerate(parts)
+    )
+    assert [found.environment for found in (one, two, three)] == parts  # type: ignore[union-attr]  # they are trials
+    assert one.environment is three.environment  # type: ignore[union-attr]  # they are trials
+    assert one.identity is two.identity  # type: ignore[union-attr]  # they are trials
 
 
 def test_records_that_say_the_same_share_it() -> None:
