@@ -158,3 +158,30 @@ def test_two_ranks_answer_each_for_itself(run: Run, tmp_path: Path, runtime: str
     routes = [one for one in trial["routes"] if one["phase"] == "decode"]
     took = {(one["rank"], one["values"]["kv_splits"], one["values"]["threads"]) for one in routes}
     assert took == {(0, 0, 1), (1, 2, 2)}
+
+
+@pytest.mark.parametrize("runtime", EITHER)
+def test_the_prompts_of_a_batch_always_take_the_same_steps(
+    run: Run, tmp_path: Path, runtime: str
+) -> None:
+    """An engine in a process of its own would begin with those that have arrived; half of them fill a step here."""
+    expected = "  expect:\n    stock: {kv_splits: 2, threads: 2}\n    nosplit: {kv_splits: 0, threads: 2}\n"
+    assert run(
+        runtime,
+        DEFAULT_MODE,
+        TWO_CORES,
+        (expected, ""),  # which route a batch takes is not the question
+        ("depths: [512]", "depths: [512]\nbatches: [8]"),
+        ("max_num_batched_tokens: 8192", "max_num_batched_tokens: 2048"),
+        ("pairs: 1", "pairs: 4"),
+        ("tokens: [2, 6]", "tokens: [4, 8]"),
+        budget="1s",
+    ) == 5  # fmt: skip
+    (trial,) = trials(tmp_path)
+    assert (trial["status"], trial["flags"]) == ("ok", ["dummy-weights"])
+    steps = tmp_path / "results" / "latest" / "trials" / trial["trial"] / "steps.jsonl"
+    lengths = {
+        (one["tokens"], len(one["step_ms"]))
+        for one in map(json.loads, steps.read_text().splitlines())
+    }
+    assert lengths == {(4, 6), (8, 10)}  # two steps more than tokens: the third one ends the prefill
