@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from abtest.errors import InfrastructureError
-from abtest.ledger import store
+from abtest.ledger import lock
 from abtest.model.sandbox import ContainerOptions, ImageFacts, ImageRequest, SandboxRequest
 from abtest.ports import Runtime
 from abtest.probe.recorder import Recorder
@@ -93,7 +93,7 @@ def bare_docker(image_id: str) -> Callable[[], object]:
 def bench_runtime(kind: str, folder: Path) -> None:
     (folder / ".work").mkdir(parents=True)
     with choose(
-        "docker" if kind == "docker" else "process", run_folder=folder, is_free=store.is_free
+        "docker" if kind == "docker" else "process", run_folder=folder, is_free=lock.is_free
     ) as (runtime, _):
         image = runtime.survey(ImageRequest("host", "", None, (), ()))
         trial = empty_trial(runtime, image, folder)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from abtest.ledger import store
+from abtest.ledger import lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _engine() -> Check:
 def _leftovers(root: Path) -> Check:
     from abtest.runtimes import leftovers
 
-    names = leftovers(lambda run: store.is_free(root / run))
+    names = leftovers(lambda run: lock.is_free(root / run))
     if not names:
         return Check("leftovers", "ok", "no container of a dead run")
     return Check(

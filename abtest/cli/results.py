@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from abtest import __version__
 from abtest.errors import LedgerError, UsageError
-from abtest.ledger import store
+from abtest.ledger import lock, store
 from abtest.ledger.form import fits, form_of
 from abtest.model.names import Condition
 from abtest.model.result import Difference
@@ -63,7 +63,7 @@ def remove_unborn(root: Path) -> None:
     """Remove folders of runs that were killed before they came to a run; those of live ones are never touched."""
     for work in root.glob("*/.work"):  # it is made by the holder of the lock, after taking it
         folder = work.parent
-        if not (folder / store.RUN).exists() and store.is_free(folder):
+        if not (folder / store.RUN).exists() and lock.is_free(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 

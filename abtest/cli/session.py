@@ -18,7 +18,7 @@ from abtest.cli.results import RunFile, describe, host_name
 from abtest.cli.staging import stage_arms
 from abtest.cli.tool import tool_facts
 from abtest.errors import LOG_PLACE, AbtestError, UsageError
-from abtest.ledger import store
+from abtest.ledger import lock, store
 from abtest.model.control import COMPARE, SAME_FILE
 from abtest.model.sandbox import ImageFacts, ImageRequest
 from abtest.model.trial import PlannedTrial, TrialRecord
@@ -247,7 +247,7 @@ def _open_runtime(
         choose(
             experiment.runtime,
             run_folder=run_folder,
-            is_free=store.is_free,
+            is_free=lock.is_free,
             allow_host_access=options.allow_host_access,
         )
     )

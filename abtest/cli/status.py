@@ -9,7 +9,7 @@ from pathlib import Path
 
 from abtest.cli import results, sitting
 from abtest.cli.summary import summary_of
-from abtest.ledger import store
+from abtest.ledger import lock, store
 from abtest.model.trial import TrialRecord
 from abtest.plan import make_plan, seed_of
 from abtest.report import notes
@@ -69,7 +69,7 @@ def _where(folder: Path, run: results.RunFile, records: Sequence[TrialRecord]) -
     session = sitting.read(folder) or sitting.Sitting(run.created, _plan(run), "")
     good = {_base(record.trial) for record in records if record.status.value == "ok"}
     left = tuple(name for name in session.trials if name not in good)
-    running = store.is_held(folder)
+    running = lock.is_held(folder)
     state, why = _state(session, running=running, complete=not left)
     current = _current(folder, records) if running else None
     return Where(state, why, session.started, session.trials, left, current)

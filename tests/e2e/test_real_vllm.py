@@ -184,4 +184,7 @@ def test_the_prompts_of_a_batch_always_take_the_same_steps(
         (one["tokens"], len(one["step_ms"]))
         for one in map(json.loads, steps.read_text().splitlines())
     }
-    assert lengths == {(4, 6), (8, 10)}  # two steps more than tokens: the third one ends the prefill
+    assert lengths == {
+        (4, 6),
+        (8, 10),
+    }  # two steps more than tokens: the third one ends the prefill

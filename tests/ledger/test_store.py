@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from abtest.errors import InfrastructureError, LockedError, UsageError
-from abtest.ledger import codec, store
+from abtest.ledger import codec, lock, store
 from abtest.model.trial import (
     ContainerFacts,
     Outputs,
@@ -155,13 +155,13 @@ def test_two_writers_on_one_folder_are_refused(tmp_path: Path) -> None:
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
     try:
-        assert not store.is_free(tmp_path)
+        assert not lock.is_free(tmp_path)
         with pytest.raises(LockedError), store.locked(tmp_path, StillClock()):
             pass
     finally:
         holder.communicate(b"", timeout=10)
-    assert store.is_free(tmp_path)
-    assert not store.is_free(tmp_path / "elsewhere"), (
+    assert lock.is_free(tmp_path)
+    assert not lock.is_free(tmp_path / "elsewhere"), (
         "a folder that cannot be seen may be another machine's"
     )
 
