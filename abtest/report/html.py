@@ -12,8 +12,8 @@ import jinja2
 from abtest.model.point import Point
 from abtest.model.result import Effect, Summary, Verdict
 from abtest.model.trial import TrialRecord
-from abtest.report import cell_charts, depth_charts, effect_chart, figures, notes, origin
-from abtest.report.depth_charts import CLOCK, POWER, RATE, TIME
+from abtest.report import cell_charts, condition_charts, effect_chart, figures, notes, origin
+from abtest.report.condition_charts import CLOCK, POWER, RATE, TIME
 from abtest.report.drawing import Chart, Mark
 from abtest.report.neutralise import neutral
 from abtest.report.origin import Origin
@@ -72,7 +72,7 @@ def render(
         points: the counted trials.
         records: all standing records, in time order.
     """
-    shown = view(summary)
+    shown, axis = view(summary), condition_charts.axis_of(points)
     script, style = _asset("report.js"), _asset("report.css")
     return _environment().get_template("report.html.j2").render(
         shown=shown,
@@ -90,8 +90,9 @@ def render(
             for place, arm in enumerate(summary.arms)
         ],
         effects=effect_chart.draw(summary),
-        speed=_charts(summary, points, (RATE, TIME)),
-        machine=_charts(summary, points, (POWER, CLOCK)),
+        axis=axis,
+        speed=_charts(summary, points, axis, (RATE, TIME)),
+        machine=_charts(summary, points, axis, (POWER, CLOCK)),
         cells=cell_charts.draw(summary, points),
         below=(("Gates", shown.gates), ("Looks, noise floor and controls", shown.footer)),
         notes=notes.grouped(summary),
@@ -105,12 +106,15 @@ def render(
 
 
 def _charts(
-    summary: Summary, points: Sequence[Point], quantities: Sequence[depth_charts.Quantity]
+    summary: Summary,
+    points: Sequence[Point],
+    axis: condition_charts.Axis,
+    quantities: Sequence[condition_charts.Quantity],
 ) -> tuple[Chart, ...]:
-    batches = sorted({point.cell.condition.batch for point in points})
+    groups = sorted({axis.group(point.cell.condition) for point in points})
     drawn = (
-        depth_charts.draw(summary, points, quantity, batch)
-        for batch in batches
+        condition_charts.draw(summary, points, quantity, axis, group)
+        for group in groups
         for quantity in quantities
     )
     return tuple(chart for chart in drawn if chart is not None)

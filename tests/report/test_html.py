@@ -46,6 +46,15 @@ def records(depths: tuple[int, ...] = (512, 8192), **change: object) -> list[Tri
     ]
 
 
+def batched(depths: tuple[int, ...], batches: tuple[int, ...] = (1, 4, 16)) -> list[TrialRecord]:
+    """Records of every depth at every batch, each with a trial of its own."""
+    return [
+        replace(one, batch=batch, trial=f"{one.trial}-x{batch}")
+        for batch in batches
+        for one in records(depths)
+    ]
+
+
 def summary(found: list[TrialRecord], arms: tuple[str, ...] = ARMS, **change: str) -> Summary:
     return summarize(
         found,

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page
 
-from tests.report.test_html import ARMS, HOSTILE, page, record, records
+from abtest.model.trial import Pair
+from tests.report.test_html import ARMS, HOSTILE, batched, page, record, records
 
 PHONE, DESK = {"width": 375, "height": 800}, {"width": 1200, "height": 900}
 
@@ -143,6 +145,30 @@ def test_a_phone_scrolls_in_one_direction_only_and_a_tap_reads_a_point(opened: O
         tip = shown.page.locator("#tip").bounding_box()
         assert tip is not None
         assert 0 <= tip["x"] <= 375 - tip["width"]
+
+
+def test_a_screen_reader_hears_that_a_chart_is_over_batches(opened: Opener) -> None:
+    with opened(page(batched((8192,)))) as shown:
+        assert shown.page.get_by_role("heading", name="Speed against batch").count() == 1
+        chart = shown.page.get_by_role("group", name="Rate against batch", exact=True)
+        assert chart.count() == 1
+        words = shown.page.locator("#rate-8192-words").text_content() or ""
+        assert "fast@8192x16" in words
+        assert shown.hover("rate-8192", 0).startswith("stock@8192, round 1")
+
+
+def test_a_desk_shows_the_table_of_cells_whole(opened: Opener) -> None:
+    names = dict(zip(ARMS, ("singlepass", "splitkv"), strict=True))
+    slow_start = (Pair(20.0, 20.6, "short"), Pair(20.0, 20.9, "long"))
+    rows = [
+        replace(one, arm=names[one.arm], pairs=slow_start)
+        for one in batched((8192,))
+        if one.round <= 2
+    ]
+    with opened(page(rows, tuple(names.values()))) as shown:
+        cells = shown.page.get_by_role("region", name="Cells")
+        assert "drowned, prefill-dominated, few-rounds" in cells.inner_text()
+        assert cells.evaluate("one => one.scrollWidth - one.clientWidth") == 0
 
 
 def test_dark_and_light_follow_the_system(opened: Opener) -> None:

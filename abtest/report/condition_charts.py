@@ -1,11 +1,11 @@
-"""Something against depth, per arm: every round a point, the spread a bar, the mean a dash."""
+"""Something against depth or batch, per arm: every round a point, the spread a bar, the mean a dash."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from abtest.model.flag import Flag
-from abtest.model.names import Cell
+from abtest.model.names import Cell, Condition
 from abtest.model.point import Point
 from abtest.model.result import DepthTrend, Summary
 from abtest.report import scale, words
@@ -14,9 +14,9 @@ from abtest.report.neutralise import neutral
 
 WIDTH, HEIGHT = 460.0, 320.0
 BOX = Box(56, 446, 30, 276)
-INSET = 46.0  # between the frame and the outermost depths
-LEAST_GAP = 34.0  # between two depths on a linear axis; below, the axis is logarithmic
-BAND = 88.0  # room of all arms at one depth
+INSET = 46.0  # between the frame and the outermost places
+LEAST_GAP = 34.0  # between two places on a linear axis; below, the axis is logarithmic
+BAND = 88.0  # room of all arms at one place
 STEP, LEAST_STEP = 8.0, 2.5  # between two rounds of a cell
 MARK = 10.0
 CURVE_STEPS = 40
@@ -25,12 +25,58 @@ Value = Callable[[Point], float | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """Which part of a condition goes along x; each value of the other part has a chart of its own.
+
+    Args:
+        name: what the charts are drawn against.
+        title: below the axis.
+        along: the part along x.
+        group: the other part.
+        of_group: what a title adds to tell the charts apart.
+        note: what a reader must know before the charts; empty or a sentence with a space behind.
+    """
+
+    name: str
+    title: str
+    along: Callable[[Condition], int]
+    group: Callable[[Condition], int]
+    of_group: Callable[[int], str]
+    note: str = ""
+
+
+DEPTH = Axis(
+    "depth",
+    "depth, tokens in the KV cache",
+    along=lambda one: one.depth,
+    group=lambda one: one.batch,
+    of_group=lambda batch: f", batch {batch}" if batch > 1 else "",
+)
+
+
+def axis_of(points: Sequence[Point]) -> Axis:
+    """Choose the depth, except where there is but one and the batch varies."""
+    depths = {one.cell.condition.depth for one in points}
+    batches = {one.cell.condition.batch for one in points}
+    if len(depths) != 1 or len(batches) == 1:
+        return DEPTH
+    return Axis(
+        "batch",
+        "batch, sequences decoded together",
+        along=lambda one: one.batch,
+        group=lambda one: one.depth,
+        of_group=lambda _: "",
+        note=f"All at depth {depths.pop()}; a rate is that of one sequence. ",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is drawn against depth.
+    """What is drawn.
 
     Args:
         mean: how the mean of a cell follows from its points.
-        linear: whether depths stand at their true distance where there is room.
+        linear: whether values along x stand at their true distance where there is room.
         ratio: whether a logarithmic y axis may be taken.
     """
 
@@ -76,16 +122,18 @@ CLOCK = Quantity(
 )
 
 
-def draw(summary: Summary, points: Sequence[Point], quantity: Quantity, batch: int) -> Chart | None:
-    """Draw one quantity at one batch; None where no point has it."""
+def draw(
+    summary: Summary, points: Sequence[Point], quantity: Quantity, axis: Axis, group: int
+) -> Chart | None:
+    """Draw one quantity of one group; None where no point has it."""
     here = [
         one
         for one in points
-        if one.cell.condition.batch == batch and quantity.value(one) is not None
+        if axis.group(one.cell.condition) == group and quantity.value(one) is not None
     ]
     if not here:
         return None
-    x, log_x = _depths([one.cell.condition.depth for one in here], linear=quantity.linear)
+    x, log_x = _x_scale([axis.along(one.cell.condition) for one in here], linear=quantity.linear)
     values = [value for one in here if (value := quantity.value(one)) is not None]
     make = scale.rates if quantity.ratio else scale.from_zero
     y = make(values, BOX.bottom, BOX.top)
@@ -95,31 +143,30 @@ def draw(summary: Summary, points: Sequence[Point], quantity: Quantity, batch: i
     room = _room(x, len(summary.arms))
     for cell, members in _by_cell(here).items():
         arm = summary.arms.index(cell.arm)
-        middle = x.at(cell.condition.depth) + room * (arm - (len(summary.arms) - 1) / 2)
+        middle = x.at(axis.along(cell.condition)) + room * (arm - (len(summary.arms) - 1) / 2)
         found, bars = _cell(members, quantity, y, (middle, room, arm), flags.get(cell, ()))
         marks += found
         segments += bars
-    curves = _slopes(summary, x, y, batch) if quantity.key == TIME.key else ()
-    of_batch = f", batch {batch}" if batch > 1 else ""
-    axis = "depth, tokens in the KV cache" + (" (log scale)" if log_x else "")
+    curves = _slopes(summary, x, y, group) if (quantity, axis) == (TIME, DEPTH) else ()
     return Chart(
-        key=f"{quantity.key}-{batch}",
-        title=f"{quantity.title} against depth{of_batch}",
+        key=f"{quantity.key}-{group}",
+        title=f"{quantity.title} against {axis.name}{axis.of_group(group)}",
         summary=_summary(here, quantity),
         width=WIDTH, height=HEIGHT, box=BOX,
-        x_title=axis, y_title=quantity.unit + (" (log scale)" if y.log else ""),
+        x_title=axis.title + (" (log scale)" if log_x else ""),
+        y_title=quantity.unit + (" (log scale)" if y.log else ""),
         x_ticks=x.ticks, y_ticks=y.ticks,
         marks=tuple(marks), segments=tuple(segments), curves=tuple(curves),
     )  # fmt: skip
 
 
-def _depths(depths: Sequence[int], *, linear: bool) -> tuple[scale.Scale, bool]:
+def _x_scale(values: Sequence[int], *, linear: bool) -> tuple[scale.Scale, bool]:
     start, end = BOX.left + INSET, BOX.right - INSET
     if linear:
-        x = scale.places(depths, start, end, log=False)
+        x = scale.places(values, start, end, log=False)
         if _least_gap(x) >= LEAST_GAP:
             return x, False
-    return scale.places(depths, start, end, log=True), True
+    return scale.places(values, start, end, log=True), True
 
 
 def _least_gap(x: scale.Scale) -> float:
@@ -127,7 +174,7 @@ def _least_gap(x: scale.Scale) -> float:
 
 
 def _room(x: scale.Scale, arms: int) -> float:
-    """Give each arm a lane of its own at a depth, so that equal values stay visible."""
+    """Give each arm a lane of its own at a place, so that equal values stay visible."""
     return min(BAND, 0.85 * _least_gap(x)) / max(1, arms)
 
 
