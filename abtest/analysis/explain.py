@@ -46,7 +46,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "speculation": ("A step may make several tokens, and its query length changes the route.", "Read milliseconds per step and the acceptance beside the rate."),
     "request-unproved": ("A backend was asked for, and no rank says which one it got.", "Look for it in `engine.log`; another version of the engine may tell."),
     "jit-in-window": ("Kernels were compiled while the timed pairs ran: their time is in the rate.", "Use `caches: warm-per-arm`, or let the warm-up meet the shape that was compiled."),
-    "prefill-uneven": ("The prompts of a batch were split over the prefill steps in more than one way: the differential holds what they differ in.", "Read the rate by time stamps; let one step take the whole batch (`max_num_batched_tokens`), or run the engine in one process."),
+    "prefill-uneven": ("The prompts of a batch took other prefill steps from one request to the next, or nothing kept them from it: the differential holds what they differ in.", "Read the rate by time stamps; use a version of the engine that can be held until a batch is complete, or run it in one process."),
     "eager-decode": ("The batch is larger than every captured graph, so decode steps run without one, several times slower.", "Raise `max_cudagraph_capture_size`, or measure a smaller batch."),
     "graph-sizes-truncated": ("The engine captured fewer graph sizes than it was asked for.", "Compare the captured sizes with the batch in the engine's log."),
     "kernels-incomplete": ("The profile holds no whole decode step, kernels of weight are missing in some steps, or none runs once for each layer.", "Read the kernels on the record as a hint only."),

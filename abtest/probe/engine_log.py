@@ -57,8 +57,10 @@ _PATTERNS: Sequence[tuple[str, str, re.Pattern[str]]] = (  # (component, fact, p
 )  # fmt: skip
 # an exception that a process of the engine's own tells, raw or as a line of its logger
 FAULT = re.compile(
-    r"^\([\w ]+ pid=\d+\) (?:ERROR [\d-]+ [\d:]+ \[[\w./]+:\d+\] )?(?P<what>(?:\w+\.)*\w+(?:Error|Exception): .+)$"
+    r"^\([\w ]+ pid=\d+\) (?:ERROR [\d-]+ [\d:.,]+ \[[\w./]+:\d+\] )?(?:\[rank\d+\]: )?"
+    r"(?P<what>(?:\w+\.)*\w+(?:Error|Exception)(?:: .+)?)$"
 )
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _ALWAYS = (  # asked of every log; silence is an answer too
     ("decoder", "backend"),
     ("engine", "graph_mode"),
@@ -94,13 +96,13 @@ def read(log: bytes, window: tuple[int, int] | None = None) -> list[Finding]:
 
 
 def first_fault(log: bytes) -> str | None:
-    """Find the exception that a process of the engine's own told first; those after it mostly follow from it.
+    """Find the first exception that a process of the engine's own told; those after it mostly follow from it.
 
     >>> first_fault(b"(EngineCore pid=62) torch.AcceleratorError: CUDA error: an illegal memory access")
     'torch.AcceleratorError: CUDA error: an illegal memory access'
     """
     for raw in log.splitlines():
-        found = FAULT.match(raw.decode("utf-8", "replace").rstrip())
+        found = FAULT.match(COLOUR.sub("", raw.decode("utf-8", "replace")).rstrip())
         if found is not None:
             return _cut(found["what"], 0)
     return None

@@ -79,10 +79,6 @@ def decode_kernels(events: Iterable[Event]) -> Decode:
     return _summed(len(decoding), calls, spent_us)
 
 
-def _phase(what: str) -> str:
-    return what.partition(":")[0]
-
-
 def mark(phase: str, sequences: int) -> str:
     """Name the mark of a step.
 
@@ -90,6 +86,10 @@ def mark(phase: str, sequences: int) -> str:
     'abtest:decode:16'
     """
     return f"{PREFIX}{phase}:{sequences}"
+
+
+def _phase(what: str) -> str:
+    return what.partition(":")[0]
 
 
 def short_name(name: str) -> str:

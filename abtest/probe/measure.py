@@ -202,9 +202,10 @@ def token_times(longs: list[Timed], tokens: tuple[int, int]) -> list[float]:
 
 
 def splits(made: Iterable[Timed]) -> list[str]:
-    """Flag batches whose prompts were not split over the prefill steps in the same way every time.
+    """Flag batches whose prompts did not take the same prefill steps every time.
 
-    Long prefills of other sizes take another time: their difference is in the differential, and no decoding is.
+    Prefill steps of other sizes take another time, and the differential takes that for decoding. Seen is which step gave
+    whom the first token: how much of a prompt an earlier step took is not.
     """
     seen = {_firsts_per_step(one.generation.first_steps) for one in made}
     if len(seen) < 2:  # noqa: PLR2004 - one way

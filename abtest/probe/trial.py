@@ -167,7 +167,7 @@ class Trial:
             return
         cause = engine_log.first_fault(self._log())
         if cause is not None and cause not in str(error):
-            error.args = (f"{error} First said in the log: {cause}",)
+            error.args = (f"{error} First exception in the log: {cause}",)
 
     def _log(self) -> bytes:
         try:

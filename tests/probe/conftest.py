@@ -18,6 +18,10 @@ from abtest import probe as probe_package
 HERE = Path(__file__).parent
 collect_ignore = ["fake_vllm"]  # a package that is only imported as `vllm`
 TARGET = "refengine/ops/paged_attention.py"
+VLLM_ROUTES = {
+    "at": "vllm.ops.attention:Builder.build",
+    "record": ["self.heads", "splits=metadata@i32[1]", "none=metadata@i32[9]", "no_such_name"],
+}
 
 
 @pytest.fixture
@@ -139,5 +143,55 @@ def trial(
         args = {"fault": fault} if fault else {}
         engine = {**trial_request["engine"], "args": args, **changes.pop("engine", {})}
         return run_probe({**trial_request, "engine": engine, **changes})
+
+    return run
+
+
+@pytest.fixture
+def copy_vllm() -> Callable[[Path], None]:
+    def copy(library: Path) -> None:
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(HERE / "fake_vllm" / "vllm", library / "vllm", ignore=ignore)
+
+    return copy
+
+
+@pytest.fixture
+def vllm_trial(
+    tmp_path: Path,
+    library: Path,
+    copy_vllm: Callable[[Path], None],
+    environment: dict[str, str],
+    trial_request: dict[str, Any],
+    run_probe: Callable[[dict[str, Any]], SimpleNamespace],
+) -> Callable[..., SimpleNamespace]:
+    """Run one trial of the stand-in: `fault`, `tp`, `env`, and changed parts of the request."""
+    copy_vllm(library)
+    (library / "model").mkdir()
+    (library / "model" / "config.json").write_text("{}")
+    environment["OMP_NUM_THREADS"] = "2"
+
+    def run(
+        fault: str = "",
+        tp: int = 1,
+        env: dict[str, str] | None = None,
+        args: dict[str, Any] | None = None,
+        **changes: Any,
+    ) -> SimpleNamespace:
+        environment.update(env or {})
+        engine = {
+            "kind": "vllm",
+            "tensor_parallel": tp,
+            "args": {"model": "model", "load_format": "dummy", "fault": fault, **(args or {})},
+        }
+        return run_probe(
+            {
+                **trial_request,
+                "engine": engine,
+                "targets": ["vllm/ops/attention.py"],
+                "routes": VLLM_ROUTES,
+                **changes,
+            }
+        )
 
     return run

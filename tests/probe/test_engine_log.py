@@ -105,6 +105,8 @@ def test_b8_a_batch_above_every_captured_size_runs_eagerly() -> None:
     [
         ("(Worker_TP1 pid=7) ERROR 11-30 15:06:56 [multiproc.py:9] ValueError: a", "ValueError: a"),
         ("(EngineCore pid=62) torch.OutOfMemoryError: CUDA out of memory", "torch.OutOfMemoryError: CUDA out of memory"),
+        ("(Worker pid=7) [rank0]: AssertionError", "AssertionError"),
+        ("\x1b[1;36m(EngineCore pid=62)\x1b[0;0m KeyError: 'x'", "KeyError: 'x'"),
         ("(EngineCore pid=62) WARNING 11-30 15:06:56 [x.py:1] ImportError: optional", None),
         ("RuntimeError: of the front end", None),
         ("(EngineCore pid=62) said RuntimeError: in a sentence", None),

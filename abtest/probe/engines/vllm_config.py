@@ -86,11 +86,14 @@ def _step_limit(arguments: Mapping[str, Any]) -> dict[str, int]:
     limit beyond this makes sequences longer than the model's length there, and reads memory that is nobody's. One
     limit that suits every depth and batch of an experiment does not exist.
     """
-    given = arguments.get("max_num_batched_tokens")
-    if given is None:
-        return {}
-    most = int(arguments["max_num_seqs"]) * int(arguments["max_model_len"])
-    return {"max_num_batched_tokens": min(int(given), most)}
+    names = ("max_num_batched_tokens", "max_num_seqs", "max_model_len")
+    counts = [one for name in names if isinstance(one := arguments.get(name), int) and one > 0]
+    if len(counts) < len(names):
+        return {}  # not given, or the engine's to resolve
+    given, requests, longest = counts
+    most = min(given, requests * longest)
+    rest = most % requests  # goes to one request, on top of its share
+    return {names[0]: most if most // requests + rest <= longest else most - rest}
 
 
 def model_folder(name: str, folders: Iterable[str]) -> str | None:
