@@ -29,9 +29,7 @@ LEFT_OUT = (
 )
 # What names one process or one container only is left out too, so that the rest of the part can be shared.
 OWN = {"identity": "pid", "container": "id"}
-# Nor does one look at these of the telemetry; they are as long as all the rest of it.
-UNREAD = ("period_s", "samples", "split", "foreign", "absent", "sampler_cpu_pct")
-BLANK = {"pid": 0, "id": "", "period_s": 0.0, "samples": 0}  # of keys without a default
+BLANK = {"pid": 0, "id": ""}
 KIND = "trial"
 RAW = ("routes", "environment", "outputs", "caches")
 
@@ -125,7 +123,7 @@ def _line_type(types: Mapping[str, Any]) -> type[msgspec.Struct]:
         "pairs": tuple[_BriefPair, ...],
         "identity": tuple[_without(RankIdentity, OWN["identity"]), ...],  # type: ignore[misc]  # made here
         "container": _without(ContainerFacts, OWN["container"]) | None,
-        "telemetry": _without(Telemetry, *UNREAD) | None,
+        "telemetry": _without(Telemetry) | None,
     }
     columns: list[Any] = [("kind", str), ("schema", int)]
     fixed: dict[str, object] = {
@@ -154,7 +152,7 @@ def _without(kind: type, *names: str) -> Any:  # noqa: ANN401 - a type made at r
     blanks: dict[str, object] = {}
     for one in dataclasses.fields(kind):
         if one.name in names:
-            blanks[one.name] = BLANK.get(one.name, one.default)
+            blanks[one.name] = BLANK[one.name]
             continue
         if one.default_factory is not dataclasses.MISSING:
             default: tuple[Any, ...] = (msgspec.field(default_factory=one.default_factory),)

@@ -100,6 +100,11 @@ def test_equal_differences_leave_no_scatter_and_stay_together() -> None:
     assert seen(records) == alone(records)
 
 
+def test_many_trials_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "estimate", lambda _record: pytest.fail("one by one"))
+    assert seen(trials(5, 5, seed=1, size=columns.TOGETHER_FROM))
+
+
 def test_few_trials_are_never_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "together", lambda _records: pytest.fail("they were"))
     assert seen(few := trials(5, 5, seed=1, size=columns.TOGETHER_FROM - 1)) == alone(few)

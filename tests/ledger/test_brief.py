@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from abtest.ledger import codec, store
-from abtest.ledger.brief import LEFT_OUT, UNREAD, Reader
+from abtest.ledger.brief import LEFT_OUT, Reader
 from abtest.model.telemetry import Telemetry
 from abtest.model.trial import (
     ContainerFacts,
@@ -61,17 +61,21 @@ def test_a_brief_record_says_the_same_but_for_what_is_left_out() -> None:
     assert [(entry.pid, entry.match) for entry in brief.identity] == [(0, True), (0, False)]
 
 
-def test_of_the_telemetry_all_is_read_that_a_summary_looks_at() -> None:
+def test_all_of_the_telemetry_is_read() -> None:
     whole = Telemetry(
         0.2, 5, "stamped", {"decode": {"sm_mhz": 1980.0}}, {"cpu_mhz": None}, ("power cap",),
         foreign=("gpu0: pid 17",), absent=("gpu0.temp_c",), idle_s=0.5, sampler_cpu_pct=1.5,
     )  # fmt: skip
     brief = brief_of(codec.encode(replace(record(), telemetry=whole))).telemetry
-    blank = Telemetry(0.0, 0)
     for one in fields(Telemetry):
-        expected = getattr(blank if one.name in UNREAD else whole, one.name)
-        assert getattr(brief, one.name) == expected, one.name
-    assert set(UNREAD) < {one.name for one in fields(Telemetry)}
+        assert getattr(brief, one.name) == getattr(whole, one.name), one.name
+
+
+def test_telemetry_of_another_type_is_refused() -> None:
+    line = codec.encode(replace(record(), telemetry=Telemetry(0.2, 5)))
+    assert '"samples":5' in line
+    with pytest.raises(codec.AlienLineError):
+        Reader().decode(line.replace('"samples":5', '"samples":"many"').encode())
 
 
 def test_a_part_that_changes_within_a_cell_is_each_trials_own() -> None:
