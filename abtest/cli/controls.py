@@ -94,7 +94,8 @@ def _planted_error(summary: Summary) -> AbtestError | None:
     if by_outcome[Outcome.MISSED]:
         return VerificationFailedError(
             f"the interval does not hold what was planted, at {by_outcome[Outcome.MISSED]}",
-            remedy="Believe no effect of this set-up until it does: does every decode step run the function, and is it waited for?",
+            remedy="Believe no effect of this set-up until it does: does every decode step run the function, is it waited for,"
+            " and has each process of the engine a core to itself?",
         )
     open_ = [
         by_outcome[one] for one in (Outcome.TOO_NOISY, Outcome.NOT_MEASURED) if by_outcome[one]

@@ -100,6 +100,27 @@ def test_a_control_that_finds_another_amount_exits_with_1(
     assert ": missed" in desk.out
 
 
+@pytest.mark.parametrize("scale", [0.8, 1.2])
+def test_an_estimator_that_is_off_by_a_fifth_is_missed(
+    scale: float, desk: Any, set_rates: SetRates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine does just what was planted; what is wrong is the time that it is told to take, in both arms."""
+    set_rates({"stock": EVEN, "planted": [1.05 * one for one in EVEN]})
+    true = SimulatedRuntime.report
+
+    def report(self: SimulatedRuntime, request: Any) -> dict[str, Any]:
+        found = true(self, request)
+        for pair in found["pairs"]:
+            pair["t_long_s"] = pair["t_short_s"] + scale * (pair["t_long_s"] - pair["t_short_s"])
+        return found
+
+    monkeypatch.setattr(SimulatedRuntime, "report", report)
+    assert simulated(desk, "control", "--per-call-ms", "1") == 1
+    assert f"found {scale:.3f} ms" in desk.out
+    assert ": missed" in desk.out
+    assert "a core to itself" in desk.err
+
+
 def test_an_interval_that_holds_nothing_and_the_planted_amount_exits_with_5(
     desk: Any, set_rates: SetRates
 ) -> None:

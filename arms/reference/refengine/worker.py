@@ -1,6 +1,7 @@
 """One worker process: a rank of the model, the sum over ranks, and the commands it obeys."""
 
 import importlib
+import os
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -73,8 +74,19 @@ def call(function: str, args: tuple[Any, ...]) -> Any:  # noqa: ANN401 - whateve
     return getattr(importlib.import_module(module), name)(*args)
 
 
+def share(cores: set[int], rank: int, ranks: int) -> set[int]:
+    """Deal cores out to ranks: nobody else's where there is one for each, else all of them.
+
+    >>> share({2, 3, 6, 7}, 1, 2), share({5}, 1, 2)
+    ({3, 7}, {5})
+    """
+    return set(sorted(cores)[rank::ranks]) if len(cores) >= ranks else cores
+
+
 def serve(config: EngineConfig, rank: int, orders: Connection, links: list[Connection]) -> None:
     """Run one worker until it is told to stop or its parent is gone."""
+    # Ranks talk in turns, so that a scheduler may take them for one task and run them one after the other on one core.
+    os.sched_setaffinity(0, share(os.sched_getaffinity(0), rank, config.tensor_parallel))
     try:
         worker = Worker(config, rank, links)
         orders.send(("ready", None))

@@ -76,6 +76,31 @@ def test_ranks_share_the_work_and_agree_on_the_tokens() -> None:
     assert len(set(results[0][0])) > 1  # a constant would agree with anything
 
 
+def cores_of_two_ranks() -> list[set[int]]:
+    with Engine(EngineConfig(tensor_parallel=2, model=SMALL)) as engine:
+        return [os.sched_getaffinity(pid) for pid in engine.worker_pids()]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+def test_each_rank_has_cores_of_its_own() -> None:
+    """Two ranks on one core work one after the other: what both of them do costs twice its time."""
+    first, second = cores_of_two_ranks()
+    assert first
+    assert second
+    assert not first & second
+    assert first | second == os.sched_getaffinity(0)
+
+
+def test_ranks_share_a_core_where_there_is_but_one() -> None:
+    mine = os.sched_getaffinity(0)
+    one = {min(mine)}
+    os.sched_setaffinity(0, one)
+    try:
+        assert cores_of_two_ranks() == [one, one]
+    finally:
+        os.sched_setaffinity(0, mine)
+
+
 @pytest.mark.parametrize("depth", [512, 2048])
 def test_the_splitkv_file_gives_the_same_tokens(
     tmp_path: Path, reference: Path, depth: int
