@@ -56,7 +56,7 @@ class ProcessRuntime:
                 f"image {request.name!r} needs a container engine",
                 remedy="Use `image: host`, or `--runtime docker`.",
             )
-        python = request.python or sys.executable
+        python = _from_here(request.python or sys.executable)
         out = _fresh(self._work_dir / "survey")
         body = {
             "schema": 1,
@@ -70,6 +70,7 @@ class ProcessRuntime:
         try:
             done = subprocess.run(
                 [python, "-m", "abtest.probe"],
+                cwd=out,  # `-m` puts the working folder first on the import path
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -192,6 +193,11 @@ def _fresh(folder: Path) -> Path:
 def _write_request(path: Path, body: Mapping[str, Any]) -> Path:
     path.write_text(json.dumps(body), encoding="utf-8")
     return path
+
+
+def _from_here(python: str) -> str:
+    """Keep a relative path what it is here, also for a child that starts in another folder."""
+    return str(Path.cwd() / python) if "/" in python else python
 
 
 def _environment(
