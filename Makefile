@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
 	  || { echo "Python's venv module is missing (Debian: apt-get install python3-venv)" >&2; exit 1; }
 	echo "setting up $(VENV) (once)" >&2
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)  # one that another Python made would be half its own, half the old one
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
 	touch $@
 
