@@ -51,15 +51,14 @@ def decode_kernels(events: Iterable[Event]) -> Decode:
     """
     listed = [one for one in events if "ts" in one]
     marks = sorted(
-        (float(one["ts"]), str(one["name"])[len(PREFIX) :])
+        (float(one["ts"]), *_phase_and_size(str(one["name"])[len(PREFIX) :]))
         for one in listed
         if one.get("cat") == "user_annotation" and str(one.get("name", "")).startswith(PREFIX)
     )
-    starts_us = [start_us for start_us, _ in marks]
-    sizes = [int(what.partition(":")[2] or 1) for _, what in marks]
-    decodes = [place for place, (_, what) in enumerate(marks[:-1]) if _phase(what) == "decode"]
-    most = max((sizes[place] for place in decodes), default=0)
-    decoding = {place for place in decodes if sizes[place] == most}
+    starts_us = [start_us for start_us, _, _ in marks]
+    sizes = {place: size for place, (_, phase, size) in enumerate(marks[:-1]) if phase == "decode"}
+    most = max(sizes.values(), default=0)
+    decoding = {place for place, size in sizes.items() if size == most}
     launched_us = {
         _correlation(one): float(one["ts"]) for one in listed if one.get("cat") in LAUNCHES
     }
@@ -88,8 +87,9 @@ def mark(phase: str, sequences: int) -> str:
     return f"{PREFIX}{phase}:{sequences}"
 
 
-def _phase(what: str) -> str:
-    return what.partition(":")[0]
+def _phase_and_size(what: str) -> tuple[str, int]:
+    phase, _, sequences = what.partition(":")
+    return phase, int(sequences)
 
 
 def short_name(name: str) -> str:

@@ -215,10 +215,7 @@ def splits(made: Iterable[Timed]) -> list[str]:
 
 
 def _firsts_per_step(first_steps: Sequence[int]) -> tuple[int, ...]:
-    counts = [0] * (max(first_steps, default=-1) + 1)
-    for step in first_steps:
-        counts[step] += 1
-    return tuple(counts)
+    return tuple(map(first_steps.count, range(max(first_steps, default=-1) + 1)))
 
 
 def outputs(longs: list[Timed]) -> tuple[dict[str, Any], list[str]]:

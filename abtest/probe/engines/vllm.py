@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable
 
 from abtest.probe import prompts
 from abtest.probe.engines import vllm_config
@@ -86,34 +85,32 @@ class Adapter:
         self._calls += 1
         names = [f"abtest-{self._calls}-{place}" for place in range(len(prompts))]
         steps = Steps(names)
-        with self._together(engine.engine_core, len(prompts)):
-            for name, prompt in zip(names, prompts):
-                engine.add_request(name, {"prompt_token_ids": prompt}, self._sampling(count))
+        held = self._hold(engine.engine_core, len(prompts))
+        for name, prompt in zip(names, prompts):
+            engine.add_request(name, {"prompt_token_ids": prompt}, self._sampling(count))
+        if held:
+            engine.engine_core.call_utility("resume_scheduler")
         while engine.has_unfinished_requests():
             steps.take(engine.step(), time.perf_counter())
         return steps.generation()
 
-    @contextlib.contextmanager
-    def _together(self, core: Any, count: int) -> Iterator[None]:  # noqa: ANN401 - vLLM's client of its engine
-        """Let the engine see all requests of a batch at once.
+    def _hold(self, core: Any, count: int) -> bool:  # noqa: ANN401 - vLLM's client of its engine
+        """Keep the engine from beginning with a batch before all of it is there; tells whether it must be resumed.
 
         An engine in a process of its own begins with whichever requests have arrived, so that the prompts of one
         batch would take other steps by chance. The two or three milliseconds of this are in both times of a pair.
         """
         ask: Callable[..., object] | None = getattr(core, "call_utility", None)
         if count == 1 or ask is None:  # an engine in this process has none, and waits for `step`
-            yield
-            return
+            return False
         try:
             ask("pause_scheduler", "keep", False)  # noqa: FBT003 - only positions go over: no cache is cleared
         except Exception as error:  # noqa: BLE001 - of whatever class this version of the client raises
             if UNHELD not in self.flags:
                 print(f"abtest: a batch cannot be held: {type(error).__name__}: {error}")
                 self.flags.append(UNHELD)
-            yield
-            return
-        yield
-        ask("resume_scheduler")
+            return False
+        return True
 
     def _sampling(self, count: int) -> Any:  # noqa: ANN401 - an object of the engine's
         sampling = importlib.import_module("vllm.sampling_params")
